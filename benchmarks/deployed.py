@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stepwise import STACK_NAME
 from stepwise.deployment.application import flat
 from stepwise.deployment.templates import FUNCTION, of_type
 from stepwise.local.emulator.emulator import ROOT
-from stepwise.operations.stack import STACK_NAME
 from tests.kit.sample_events.expectations import EXPECTED
 
 _PSEUDO = {

@@ -25,7 +25,7 @@ from imports.files import Files
 from imports.finalizing import Finalization
 from imports.keys import ImportKey
 from imports.loading_state import load
-from imports.request import CreateRequest, Job
+from imports.requests import CreateRequest, Job
 from imports.state import BATCH_ROWS
 from imports.table import ImportsTable
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from idempotency.codec import to_value
 from imports.keys import ImportKey
-from imports.request import STEP_FUNCTION
+from imports.requests import STEP_FUNCTION
 from imports.state import TOTALS, Import
 from imports.table import ImportsTable
 from runtime.clients import presigning_client

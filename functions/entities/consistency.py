@@ -1,25 +1,27 @@
-"""A gate that is older than the rows of its key, as after a restore of GatesTable alone: found and listed."""
+"""A gate that is older than the rows of its key, as after a restore of GatesTable alone: found."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from itertools import takewhile
 
 from idempotency.codec import Item
 from idempotency.dynamodb import RowClient, read_rows
 
 from .command import Key
-from .lagging import Lagging
 from .state import CommandRow, Gate, States, Tables
-
-GATE = "gate"
-"""The name of such a gate in the list of lagging targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A key at one moment. unknown: rows of versions after both the gate's newest and the data's, in order."""
+    """A key at one moment.
+
+    ended: rows of versions that have ended, in order, from the first that neither gate nor data have passed.
+    unknown: rows of versions after both the gate's newest and the data's, in order.
+    """
 
     gate: Gate | None
     data: Item | None
+    ended: tuple[CommandRow, ...]
     unknown: tuple[CommandRow, ...]
 
     @property
@@ -32,7 +34,9 @@ class Seen:
         by_gate = self.gate.data_version if self.gate else 0
         if self.data_version != by_gate:
             return f"the data has version {self.data_version}, by the gate {by_gate}"
-        return f"version {version_of(self.unknown[0])} has a row, and the gate does not know it" if self.unknown else ""
+        if self.unknown:
+            return f"version {version_of(self.unknown[0])} has a row, and the gate does not know it"
+        return f"version {version_of(self.ended[0])} has ended, and the gate does not know it" if self.ended else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +46,12 @@ class Consistency:
     client: RowClient
     tables: Tables
 
-    def problem(self, key: Key, at: datetime) -> str:
+    def problem(self, key: Key) -> str:
         """How the gate of a key contradicts its rows, which no other call will change; empty if it does not.
 
-        The key is listed then, if it has a gate. Raises Contention, StoreUnavailable.
+        Raises StoreUnavailable.
         """
         seen = self.seen(key)
-        if seen and seen.problem and seen.gate:
-            Lagging(self.client, self.tables.gates).mark(key, GATE, at)
         return seen.problem if seen else ""
 
     def seen(self, key: Key) -> Seen | None:
@@ -58,12 +60,20 @@ class Consistency:
         (before,) = read_rows(self.client, [gate_row])
         (data,) = read_rows(self.client, [data_row])
         gate = Gate.of(before) if before else None
-        version = max(gate.published if gate else 0, int(data["version"]["N"]) if data else 0)
-        unknown: list[CommandRow] = []
-        while row := States(self.client, self.tables).command(key, version + len(unknown) + 1):
-            unknown.append(row)
+        shown = int(data["version"]["N"]) if data else 0
+        ended = tuple(takewhile(_has_ended, self._rows(key, max(gate.finished if gate else 0, shown))))
+        unknown = tuple(self._rows(key, max(gate.published if gate else 0, shown)))
         (after,) = read_rows(self.client, [gate_row])
-        return Seen(gate, data, tuple(unknown)) if before == after else None
+        return Seen(gate, data, ended, unknown) if before == after else None
+
+    def _rows(self, key: Key, version: int) -> Iterator[CommandRow]:
+        """The rows of the versions after this one, up to the first that has none."""
+        while row := States(self.client, self.tables).command(key, version := version + 1):
+            yield row
+
+
+def _has_ended(row: CommandRow) -> bool:
+    return row.has_ended
 
 
 def version_of(row: CommandRow) -> int:

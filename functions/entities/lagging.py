@@ -1,4 +1,4 @@
-"""Targets that could not follow: listed on the key's gate until they are rebuilt."""
+"""Targets that could not follow, and gates that are older than their key's rows: listed until they are rebuilt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +11,8 @@ from .command import Key
 
 LAGGING_SINCE = "lagging_since"
 """Attribute, and sparse index, of the gates of keys with such a target."""
+GATE = "gate"
+"""The name of the gate itself in the list, if it is older than the rows of its key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,10 +151,10 @@ class Rows:
         """Make the next attempt of the command. The tokens of this one are dead."""
         return self._command(
             attempt,
-            "#attempt = :seen",
+            f"#attempt = :seen AND {_OPEN}",
             assign={"attempt": attempt.number + 1, "status": STARTED, "updated_at": decision.at},
             remove=["tokens", "error"],
-            values={"seen": attempt.number},
+            values={"seen": attempt.number, **_ENDED},
             decision=decision,
         )
 

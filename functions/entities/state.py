@@ -1,10 +1,11 @@
 """What the tables say of a key: its gate, its commands and its data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from idempotency.codec import Item
 from idempotency.dynamodb import LeaseClient, read_rows
+from runtime.table import Table
 
 from .command import Attempt, Key
 from .document import Change
@@ -12,6 +13,8 @@ from .errors import StaleCommand
 
 FINISHED, SKIPPED = "finish:FINISHED", "finish:SKIPPED"
 STARTED = "publish:STARTED"
+PENDING_SINCE = "pending_since"
+"""Attribute, and sparse index, of the gates of keys with a version that has neither finished nor was skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,10 @@ class States:
         """The gate of a key; None if nothing was published."""
         (item,) = read_rows(self.client, [self.gate_row(key)])
         return Gate.of(item) if item else None
+
+    def listed(self, index: str) -> Iterator[Gate]:
+        """The gates in a sparse index, as it has them, which may be late."""
+        return map(Gate.of, Table(self.client, self.tables.gates).read_index(index))
 
     def state(self, attempt: Attempt, *, data: bool = False) -> State | None:
         """Gate and command, and the data row if wanted, in one call. None without a gate, or without the command."""

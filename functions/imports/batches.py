@@ -16,7 +16,7 @@ from .files import Files
 from .keys import ImportKey
 from .loading import DUPLICATES, MOVED, PLAN
 from .publishing import Publisher
-from .request import Pointer
+from .requests import Pointer
 from .rows_index import Duplicates, Marks
 from .state import Import
 from .table import ImportsTable

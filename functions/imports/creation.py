@@ -15,7 +15,7 @@ from .errors import InvalidImport, TooManyRows
 from .files import Files, Source
 from .keys import ImportKey
 from .loading import Loader
-from .request import DIRECT, STEP_FUNCTION, CreateRequest, Options, Upload, is_zip
+from .requests import DIRECT, STEP_FUNCTION, CreateRequest, Options, Upload, is_zip
 from .state import DEFAULT_RECORD_DAYS, RECORD_DAYS, TOTALS, Import, Status, importable
 from .table import OPEN_SINCE, ImportsTable
 

@@ -12,7 +12,7 @@ from .batches import Batches
 from .errors import FileRefused, ImportCutOff
 from .finalizing import Finalization
 from .loading import Loaded
-from .request import Pointer
+from .requests import Pointer
 from .state import BATCH_ROWS, Import, Status
 
 MAX_ROWS = 1000

@@ -20,7 +20,7 @@ from .files import Files
 from .layout import Row
 from .loading import INDEX, Loaded, Loader
 from .publishing import MOVED, has_moved
-from .request import Pointer
+from .requests import Pointer
 from .results import NAMES, Results, status_of
 from .state import BATCH_ROWS, Import, Status
 from .table import ImportsTable

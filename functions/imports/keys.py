@@ -24,6 +24,10 @@ class ImportKey:
         parent, dash, _ = self.import_id.partition("-")
         return ImportKey(self.tenant_code, parent) if dash else None
 
+    def child(self, number: int) -> "ImportKey":
+        """The key of the import of an entry. number: of the entry, from 1."""
+        return ImportKey(self.tenant_code, f"{self.import_id}-{number:04}")
+
     def batch(self, first_row: int) -> dict[str, str]:
         """The key of a batch record. first_row: its first position in the file."""
         return {"pk": self.pk, "sk": f"{self.batches}{first_row:09}"}

@@ -5,7 +5,7 @@ from typing import Any
 
 from .errors import FileRefused, ImportCutOff
 from .finalizing import Finalization
-from .request import Job
+from .requests import Job
 from .state import Import, Status
 
 

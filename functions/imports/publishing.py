@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from entities.command import Command, Key
-from entities.consistency import Consistency
 from entities.errors import AttributesTooLarge, InvalidCommand, PendingCommand, StaleCommand
 from entities.publish import Publication, next_version
 from entities.state import Gate
@@ -22,7 +21,7 @@ from .batch_record import CREATED, UNCHANGED, UPDATED, Outcome
 from .columns import CODE_COLUMN, ImportType
 from .errors import ImportCutOff
 from .layout import Refusal, Row
-from .request import Pointer
+from .requests import Pointer
 from .state import Import
 
 _TRIES = 3
@@ -106,9 +105,8 @@ class Publisher:
             pause(number)
         if code == codes.PENDING_COMMAND and row.sk:
             # A gate that is older than the key's rows looks the same. Its key is listed.
-            with suppress(TransientError):
-                gates = self.publication.gates
-                Consistency(gates.client, gates.tables).problem(Key(self.made.key.pk, row.sk), self.at)
+            with suppress(StateConflict, TransientError):
+                self.publication.gates.check(Key(self.made.key.pk, row.sk), self.at)
         return self._refused(row, Refusal(code), row.sk)
 
     def _once(self, row: Row, found: Found) -> Decided:

@@ -11,7 +11,7 @@ from .batch_record import BatchRecord, Outcome, Unprocessed
 from .batches import Contents, lines_left, rows_left
 from .files import Files
 from .layout import FAILED_COLUMNS, ROW_COLUMN, Layout, Refusal
-from .request import Pointer
+from .requests import Pointer
 from .state import COUNTERS, Import, Status
 
 NAMES = ("succeeded", "failed", "unprocessed")

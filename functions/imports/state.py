@@ -16,7 +16,7 @@ from .errors import InvalidImport
 from .files import Source
 from .keys import ImportKey
 from .layout import Layout
-from .request import DIRECT, Options, is_zip
+from .requests import DIRECT, Options, is_zip
 
 BATCH_ROWS = 100
 """Rows of a batch: of the Map's, and of a DIRECT import's."""

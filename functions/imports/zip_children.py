@@ -10,11 +10,10 @@ from .errors import ImportCutOff
 from .executions import Machines
 from .files import Source
 from .keys import ImportKey
-from .request import STEP_FUNCTION
+from .requests import STEP_FUNCTION, EntryTask
 from .state import RECORD_DAYS, TOTALS, Import, Status
 from .table import OPEN_SINCE
 from .zip_entries import Entries, ListedEntry, entry_key
-from .zip_request import EntryTask, child_key
 from .zip_rows import ENTRIES, ZipRows, ended_tokens
 
 _MAX_READ = 100
@@ -50,7 +49,7 @@ class Children:
 
     def answer_all(self, parent: Import) -> int:
         """As `answer`, for each child of a ZIP. Returns how many waited for nothing."""
-        keys = [child_key(parent.key, number + 1) for number in range(parent.values.get(ENTRIES, 0))]
+        keys = [parent.key.child(number + 1) for number in range(parent.values.get(ENTRIES, 0))]
         waiting: dict[ImportKey, frozenset[str]] = {}
         for some in batched(keys, _MAX_READ, strict=False):
             waiting |= self.rows.tokens(some)
@@ -60,11 +59,11 @@ class Children:
         return len(waiting)
 
     def _create(self, task: EntryTask, entries: Entries, at: datetime) -> None:
-        parent = self.rows.table.find(task.zip)
+        parent = self.rows.table.find(task.key)
         if parent is None or ENTRIES not in parent.values:
             raise ImportCutOff(f"{task.import_id}: no such ZIP, or its entries are not there")
-        entry = entries.entry(task.zip, task.number)
-        source = entries.files.source(entry_key(task.zip, task.number))
+        entry = entries.entry(task.key, task.number)
+        source = entries.files.source(entry_key(task.key, task.number))
         child = child_of(parent, task.child, source, entry, at)
         if not self.rows.add(parent, child, at):
             raise ImportCutOff(f"{task.import_id}: has ended or was stopped")

@@ -20,7 +20,6 @@ from runtime.backoff import until_decided, written
 from .keys import ImportKey
 from .state import TOTALS, Import, Status
 from .table import OPEN_SINCE, ImportsTable
-from .zip_request import child_key
 
 ENTRIES, CHILDREN, TOKENS = "entries", "children", "tokens"
 """Attributes: of a ZIP, how many entries it has and how many children were created; of a child, callback tokens."""
@@ -53,7 +52,7 @@ class ZipRows:
         """The children by the number of their entry, read consistently. Raises StoreUnavailable."""
         found: dict[int, Import] = {}
         for numbers in batched(range(1, parent.values.get(ENTRIES, 0) + 1), _MAX_READ, strict=False):
-            keys = [(self.table.name, child_key(parent.key, number).row) for number in numbers]
+            keys = [(self.table.name, parent.key.child(number).row) for number in numbers]
             rows = zip(numbers, read_rows(self.table.client, keys), strict=True)
             found |= {number: Import.of(item) for number, item in rows if item}
         return found

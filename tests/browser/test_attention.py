@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from entities.command import Key
+from stepwise import STACK_NAME
 from stepwise.operations import commands, queues
 from stepwise.operations.commands import name_of
-from stepwise.operations.stack import STACK_NAME
 from tests.browser.asking import confirm, told
 from tests.browser.things import HOSTILE, Things
 

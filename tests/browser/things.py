@@ -21,10 +21,11 @@ from imports.state import BATCH_ROWS, COUNTERS, Import
 from imports.table import ImportsTable
 from jobs.service import RUN_JOB
 from ordering.definition import ORDER_SAGA
+from stepwise import STACK_NAME
 from stepwise.operations import applications, approvals, commands, imports, orders, recovery, stock, tasks
 from stepwise.operations.executions import execution_arn, find
 from stepwise.operations.queues import listed
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 from tasks.state import TaskKey
 from tests.kit.deployed_commands import product
 from tests.kit.injection import Resources, denied, eventually, through_proxy

@@ -14,9 +14,10 @@ from urllib.parse import urlparse
 
 import psutil
 
+from stepwise import STACK_NAME
 from stepwise.local.deployment import resources
 from stepwise.local.simulators.simulators import SIMULATORS
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 from tests.kit import bounded
 
 type Answer = tuple[int, dict[str, Any]]

@@ -32,7 +32,8 @@ _LONG_ON_PURPOSE = re.compile(r"Description|AllowedPattern")
 _VAGUE = re.compile(r'^\s*"""(What|Of|Whether)\b', re.MULTILINE)
 _HANDLER = re.compile(r"\bHandler: ([\w.]+)\.(\w+)")
 _ALARM = re.compile(r"Type: AWS::CloudWatch::(?:Composite)?Alarm\b")
-_DECISION = re.compile(r"^\*\*What\.?\*\*", re.MULTILINE)
+# A section of a page, or an earlier version's file.
+_DECISION = re.compile(r"^(?:## \d+[.,] |\*\*What\.?\*\*)", re.MULTILINE)
 _LEFT_OUT = re.compile(r"^(import|from) |^[\])}]*,?$|^#")
 
 

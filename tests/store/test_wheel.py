@@ -23,11 +23,20 @@ ROOT = emulator.ROOT
 KIT = ROOT / "layers" / "idempotency"
 MODULES = {path.relative_to(KIT).as_posix() for path in (KIT / "idempotency").rglob("*.py")}
 BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# A call of the README's function, and a duplicate.
+CALLS = """
+class Context:
+    def get_remaining_time_in_millis(self):
+        return 30_000
+
+for _ in range(2):
+    print(handler({"booking_id": "b-1", "seat": "14C"}, Context()))  # {'booked': '14C'}
+"""
 PRINTED = re.compile(r"print\(.*\)  # (.*)")
 
 
 def blocks(document: str, language: str) -> list[str]:
-    text = (ROOT / "docs" / document).read_text()
+    text = (ROOT / document).read_text()
     return [code for found, code in BLOCK.findall(text) if found == language]
 
 
@@ -71,20 +80,20 @@ def test_botocore_is_all_that_it_needs_and_it_imports_nothing_of_it(python: Path
     assert (Path(file).is_relative_to(python.parents[1]), imported) == (True, "False")
 
 
-@pytest.mark.parametrize("document", ["idempotency.md", "steps.md", "leases.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/idempotency.md", "docs/steps.md", "docs/leases.md"])
 def test_the_python_of_a_document_runs_on_the_tables_of_the_first(
     document: str, with_boto3: Path, endpoint: str, tmp_path: Path
 ) -> None:
     account = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
     stacks: CloudFormationClient = boto3.client("cloudformation", endpoint_url=endpoint, **account)
-    (template,) = blocks("idempotency.md", "yaml")
-    name = document.removesuffix(".md")
+    (template,) = blocks("docs/idempotency.md", "yaml")
+    name = Path(document).stem
     stacks.create_stack(StackName=name, TemplateBody=template)
     stacks.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
     outputs = {
         one["OutputKey"]: one["OutputValue"] for one in stacks.describe_stacks(StackName=name)["Stacks"][0]["Outputs"]
     }
-    code = "\n".join(blocks(document, "python"))
+    code = "\n".join([*blocks(document, "python"), *([CALLS] if document == "README.md" else [])])
     script = tmp_path / "document.py"
     script.write_text(code)
 

@@ -10,13 +10,24 @@ from .grammar import Entry, root
 
 _SECTIONS = {
     "Local stack": {
-        "demo": Entry("demo_command:demo", "Deploy to a temporary local stack, run real orders, and stop it."),
-        "start": Entry("stack_commands:start", "Start the local stack, and deploy the template to it.", tool=True),
-        "stop": Entry("stack_commands:stop", "Stop the local stack. Its data is lost.", tool=True),
+        "demo": Entry(
+            "demo_command:demo", "Deploy to a temporary local stack, run real orders, and stop it.", options=()
+        ),
+        "start": Entry(
+            "stack_commands:start",
+            "Start the local stack, and deploy the template to it.",
+            tool=True,
+            options=("port", "name"),
+        ),
+        "stop": Entry("stack_commands:stop", "Stop the local stack. Its data is lost.", tool=True, options=("port",)),
         "console": Entry("console_command:console", "Serve the web console: runs, orders, imports, and what to do."),
         "status": Entry("stack_commands:status", "Show whether the stack is running, with its outputs.", tool=True),
-        "fault": Entry("fault_command:fault", "Make a simulator fail: fault answer_lost --on charge.", tool=True),
-        "invoke": Entry("invoke_command:invoke", "Run one function with an event in Docker.", tool=True),
+        "fault": Entry(
+            "fault_command:fault", "Make a simulator fail: fault answer_lost --on charge.", tool=True, options=("port",)
+        ),
+        "invoke": Entry(
+            "invoke_command:invoke", "Run one function with an event in Docker.", tool=True, options=("port",)
+        ),
     },
     "Operations": {
         "attention": Entry("attention_command:attention", "List what needs attention, with the cause and a command."),
@@ -44,7 +55,9 @@ _SECTIONS = {
         "report": Entry("report_command:show_report", "reports show"),
         "import": Entry("import_command:import_users", "user-imports create"),
     },
-    "Shell": {"completion": Entry("completion:app", "Print the completion script for bash or zsh.", tool=True)},
+    "Shell": {
+        "completion": Entry("completion:app", "Print the completion script for bash or zsh.", tool=True, options=())
+    },
 }
 
 app = typer.Typer(

@@ -15,12 +15,11 @@ from stepwise.operations import applications, screening
 from stepwise.operations.applications import Summary
 from stepwise.operations.rewriting import Rewriting
 from stepwise.operations.screening import Screening
-from stepwise.operations.stack import STACK_NAME
 
 from . import checks, hints, order_views, output, shapes, views, waiting
 from .documents import read_json
 from .interruption import interrupted
-from .options import Last, OnAws, Port, StackName, chosen_stack
+from .options import Last, chosen_stack
 
 app = typer.Typer(help="Applications for accounts, and what their checks go by.", no_args_is_help=True)
 barred_app = typer.Typer(help="Names that the check for fraud flags.", no_args_is_help=True)
@@ -52,23 +51,20 @@ def submit(
     document: Annotated[
         Path | None, typer.Option(help="Upload this PDF, JPEG or PNG first.", exists=True, dir_okay=False)
     ] = None,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Submit an application. A repeated call changes nothing."""
     content = read_json(file, "FILE")
     parse_submit(content)
-    answer = applications.submit(chosen_stack(port, aws, name), content, document)
+    answer = applications.submit(chosen_stack(), content, document)
     own = answer["application_id"]
     output.show({"application_id": own, "status": answer["status"]})
     output.say(f"Application {own}: {answer['status']}. Look at it with {hints.command('applications', 'show', own)}")
 
 
 @app.command()
-def show(application_id: ApplicationId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def show(application_id: ApplicationId) -> None:
     """Show what came of an application: its status, its flags, the reason of its end. Not who applies."""
-    found = applications.view(chosen_stack(port, aws, name), application_id)
+    found = applications.view(chosen_stack(), application_id)
     output.show(shapes.application(found), _details(found))
     for line in _next_steps(found):
         output.say(line)
@@ -78,20 +74,17 @@ def show(application_id: ApplicationId, port: Port = 4566, aws: OnAws = False, n
 def list_applications(
     status: Annotated[Status | None, typer.Option(help="Of these only.")] = None,
     last: Last = 20,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List applications, the newest first. It reads the whole table."""
-    found = applications.listed(chosen_stack(port, aws, name), status or "", last)
+    found = applications.listed(chosen_stack(), status or "", last)
     columns = ["application_id", "status", "flags", "reason", "submitted_at"]
     output.listing("Applications", "applications", [shapes.application(one) for one in found], columns)
 
 
 @app.command()
-def recover(application_id: ApplicationId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def recover(application_id: ApplicationId) -> None:
     """Undo what a failed account-setup left, and follow the recovery to its end. Exits with 1 if something is left."""
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     started = applications.recover(stack, application_id)
     back = hints.command("applications", "show", application_id)
     with interrupted(f"The recovery goes on. Come back with {back}"), waiting.waiting(f"recovering {application_id}"):
@@ -102,9 +95,9 @@ def recover(application_id: ApplicationId, port: Port = 4566, aws: OnAws = False
 
 
 @app.command("rewrite-keys")
-def rewrite_keys(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def rewrite_keys() -> None:
     """Rewrite keys of customers, barred names and addresses that an earlier release wrote. Safe to repeat."""
-    found = Rewriting.of(chosen_stack(port, aws, name)).run()
+    found = Rewriting.of(chosen_stack()).run()
     twice = [{"application_id": first, "same_person_as": other} for other, first in found.twice]
     columns = ["rows", "rewritten", "removed", "left"]
     output.show({"keys": found.rows, "twice": twice}, views.records("Keys", columns, found.rows))
@@ -113,34 +106,34 @@ def rewrite_keys(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_
 
 
 @barred_app.command("add")
-def add_barred(barred: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def add_barred(barred: Name) -> None:
     """Bar a name, for checks from now on."""
-    added = screening.bar(chosen_stack(port, aws, name), barred)
+    added = screening.bar(chosen_stack(), barred)
     output.show({"barred": True})
     output.say(f"Barred: {added}")
 
 
 @barred_app.command("remove")
-def remove_barred(barred: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def remove_barred(barred: Name) -> None:
     """Take a name from the list."""
-    removed = Screening.of(chosen_stack(port, aws, name)).unbar(barred)
+    removed = Screening.of(chosen_stack()).unbar(barred)
     output.show({"barred": False})
     output.say(f"No longer barred: {removed}")
 
 
 @barred_app.command("list")
-def list_barred(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def list_barred() -> None:
     """List the barred names, in their normal form. With --json, without the names."""
-    found = list(Screening.of(chosen_stack(port, aws, name)).barred())
+    found = list(Screening.of(chosen_stack()).barred())
     rows = [[views.cell(one.name), views.cell(one.added_at[:16]), views.cell(one.added_by)] for one in found]
     drawn = views.table("Barred names", ["name", "added at", "added by"], rows)
     output.show({"barred": [shapes.barred(one) for one in found]}, drawn)
 
 
 @limits_app.command("show")
-def show_limits(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def show_limits() -> None:
     """Show the limits of the checks."""
-    found = Screening.of(chosen_stack(port, aws, name)).table.limits()
+    found = Screening.of(chosen_stack()).table.limits()
     records = [_limit(limit, value) for limit, value in found.items()]
     output.listing("Limits", "limits", records, ["limit", "value", "default"])
 
@@ -149,12 +142,9 @@ def show_limits(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_N
 def set_limit(
     limit: Annotated[str, typer.Argument(metavar="LIMIT", help=f"One of {', '.join(DEFAULTS)}.")],
     value: Annotated[int, typer.Argument(metavar="VALUE", min=1, max=MAX_LIMIT)],
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Set a limit, for checks from now on."""
-    Screening.of(chosen_stack(port, aws, name)).set_limit(limit, value)
+    Screening.of(chosen_stack()).set_limit(limit, value)
     output.show(_limit(limit, value))
     output.say(f"{limit} is {value}.")
 

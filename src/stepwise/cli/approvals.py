@@ -13,10 +13,10 @@ from rich.table import Table
 from approvals.state import Approval, Status
 from stepwise.local.drawing import Text
 from stepwise.operations import approvals
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 
 from . import checks, hints, output, shapes, views
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 app = typer.Typer(help="Approvals: states of machines that wait until a person decides.", no_args_is_help=True)
 
@@ -45,21 +45,18 @@ _DETAILS = (
 @app.command("list")
 def list_approvals(
     group: Annotated[str, typer.Option(help="Of this group only.")] = "",
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List what waits for a decision; what is due first comes first."""
-    found = approvals.waiting(chosen_stack(port, aws, name), group)
+    found = approvals.waiting(chosen_stack(), group)
     columns = ["approval", "subject", "group", "requested by", "due at"]
     drawn = views.copyable(views.table("Approvals that wait", columns, [_line(one) for one in found]))
     output.show({"approvals": [shapes.approval(one) for one in found]}, drawn)
 
 
 @app.command()
-def show(approval_id: ApprovalId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def show(approval_id: ApprovalId) -> None:
     """Show an approval: what it is about, who decided, and whether the execution went on with it."""
-    found = approvals.view(chosen_stack(port, aws, name), approval_id)
+    found = approvals.view(chosen_stack(), approval_id)
     output.show(shapes.approval(found), _details(found))
     if found.status is Status.WAITING and found.due_at < datetime.now(UTC):
         output.say("Overdue: it can no longer be decided. SweepApprovals expires it; docs/alarms.md says how to help.")
@@ -75,11 +72,8 @@ def _deciding(decision: str) -> Callable[..., None]:
         approval_id: ApprovalId,
         comment: Comment = None,
         by: By = "",
-        port: Port = 4566,
-        aws: OnAws = False,
-        name: StackName = STACK_NAME,
     ) -> None:
-        _decide(chosen_stack(port, aws, name), approval_id, decision, comment, by)
+        _decide(chosen_stack(), approval_id, decision, comment, by)
 
     return decide
 

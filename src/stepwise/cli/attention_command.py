@@ -8,20 +8,16 @@ import typer
 from stepwise.local.drawing import Text
 from stepwise.operations.inbox import inbox
 from stepwise.operations.inbox.concern import Concern
-from stepwise.operations.stack import STACK_NAME
 
 from . import hints, output
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 
 def attention(
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if something needs attention.")] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List what needs attention, across all contexts, each with its cause and the next command to run."""
-    found = [_record(one) for one in inbox.concerns(chosen_stack(port, aws, name), name)]
+    found = [_record(one) for one in inbox.concerns(chosen_stack(), hints.chosen.name)]
     if found:
         columns = ["context", "id", "problem", "cause", "since"]
         # Below the table, in whole lines: they are copied.

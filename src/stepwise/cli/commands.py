@@ -9,11 +9,10 @@ import typer
 from entities.command import Key
 from entities.reading import Moment
 from stepwise.operations import commands, csv_export, entities, targets
-from stepwise.operations.stack import STACK_NAME
 
 from . import command_views, hints, output, shapes, views, waiting
 from .documents import read_json
-from .options import OnAws, Port, StackName, Yes, chosen_stack
+from .options import Yes, chosen_stack
 
 app = typer.Typer(
     help="Commands, which create the versions of a key in order: publish, look up, retry or skip them.",
@@ -31,13 +30,10 @@ _FAILED_SHOWN = 10
 def publish(
     file: Annotated[Path, typer.Argument(help="One command as JSON; - reads standard input.")],
     wait: Annotated[bool, typer.Option("--follow/--no-follow", help="Follow the version to its end.")] = True,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Publish a version of a key and follow it to its end. Exits with 1 if a dead version is in its way."""
     document = read_json(file, "FILE")
-    stack, out = chosen_stack(port, aws, name), views.console()
+    stack, out = chosen_stack(), views.console()
     answer = commands.publish(stack, document)
     key, version = Key(answer["pk"], answer["sk"].rpartition("@")[0]), answer["version"]
     out.print(f"{answer['sk']}: {answer['status']}")
@@ -57,14 +53,11 @@ def show(
         str, typer.Option("--at", metavar="VERSION|TIME", help="Print the entity as it was, as JSON. TIME: ISO 8601.")
     ] = "",
     last: Annotated[int, typer.Option(min=1, max=commands.MAX_SHOWN, help="How many versions to show.")] = 20,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Show a key: its versions and which waits for which, and the version that each target shows."""
     key = commands.parse_key(key_name)
     moment = _moment(at) if at else None
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     if moment is None:
         seen = commands.view(stack, key, last=last)
         output.show(shapes.key(seen), command_views.key(seen))
@@ -76,12 +69,9 @@ def show(
 def list_keys(
     blocked: Annotated[bool, typer.Option("--blocked", help="Only keys whose next version is dead.")] = False,
     lagging: Annotated[bool, typer.Option("--lagging", help="Only keys of which a target lags behind.")] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List keys that need attention, oldest first: those that are blocked, and those with a target that lags behind."""
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     both = blocked == lagging
     dead = commands.blocked(stack) if blocked or both else []
     behind = commands.lagging(stack) if lagging or both else []
@@ -90,11 +80,9 @@ def list_keys(
 
 
 @app.command()
-def retry(
-    key_name: KeyName, reason: Reason, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME
-) -> None:
+def retry(key_name: KeyName, reason: Reason) -> None:
     """Run all dead versions of a key again, in order."""
-    key, stack = commands.parse_key(key_name), chosen_stack(port, aws, name)
+    key, stack = commands.parse_key(key_name), chosen_stack()
     versions = commands.retry(stack, key, reason)
     output.document_only({"key": key_name, "versions": versions})
     output.say(f"Retried {_versions(versions)}: {hints.command('commands', 'show', key_name)}")
@@ -105,12 +93,9 @@ def skip(
     key_name: KeyName,
     reason: Reason,
     yes: Yes = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Skip the dead version that blocks a key: it never runs, and the next one does. Asks first."""
-    key, stack = commands.parse_key(key_name), chosen_stack(port, aws, name)
+    key, stack = commands.parse_key(key_name), chosen_stack()
     seen, out = commands.view(stack, key, last=1), views.console()
     if seen.gate.blocked and not yes:
         out.print(command_views.key(seen))
@@ -124,13 +109,10 @@ def skip(
 def rebuild(
     target: Annotated[str, typer.Argument(help=f"{', '.join(sorted(targets.TARGETS))}; with --key, also gate.")],
     key_name: Annotated[str, typer.Option("--key", metavar="KEY", help="Only this key: TENANT_CODE/SK.")] = "",
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Bring a target to the data of one key or of all, while commands go on. Exits with 1 if a key failed."""
     key = commands.parse_key(key_name) if key_name else None
-    stack, out = chosen_stack(port, aws, name), views.console()
+    stack, out = chosen_stack(), views.console()
     if key:
         version = targets.rebuild(stack, commands.tables(stack), key, target)
         output.document_only({"target": target, "key": key_name, "version": version})
@@ -155,12 +137,9 @@ def export(
         bool,
         typer.Option("--json", help="A line of JSON for each entity, of all tenants, also those that are deleted."),
     ] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Print the entities of a type as CSV, which 'stepwise imports create' accepts."""
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     if as_json:
         for entity in entities.export(stack, commands.tables(stack), kind):
             _print_json(entity)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stepwise.local.emulator import emulator
-from stepwise.operations.stack import STACK_NAME
 
 from . import console_process, hints, output
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 if TYPE_CHECKING:
     from stepwise.console.server import Server
@@ -22,9 +21,6 @@ _PAUSE = 0.5
 
 
 def console(
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Allow changes with --aws, too; without it the console only reads.")
     ] = False,
@@ -38,9 +34,9 @@ def console(
     from stepwise.console.server import PortTaken, Server
     from stepwise.console.settings import Settings
 
-    settings = Settings(
-        lambda: chosen_stack(port, aws, name), hints.command, aws, changes=allow_changes or not aws, stack_name=name
-    )
+    port, aws = hints.chosen.port, hints.chosen.aws
+    changes = allow_changes or not aws
+    settings = Settings(chosen_stack, hints.command, aws, changes=changes, stack_name=hints.chosen.name)
     wanted = default_listen(port) if listen is None else listen
     running = emulator.running(port) if beside else None
     try:

@@ -4,11 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from stepwise.local.emulator import emulator
-from stepwise.operations.stack import StackNotFound
-
 from . import output
-from .options import Port
+from .options import running_emulator
 
 _GATEWAY = ("charge", "lookup", "cancel", "any")
 _WEBHOOK = "webhook"
@@ -39,12 +36,9 @@ def fault(
     ] = None,
     ms: Annotated[int, typer.Option(min=0, max=600_000, help="For slow_...: how long.")] = 3000,
     status: Annotated[int, typer.Option(min=200, max=599, help="For fails_... and status: of the answer.")] = 500,
-    port: Port = 4566,
 ) -> None:
     """Let a simulator of the local stack fail: `fault answer_lost --on charge` loses the answer to the next charge."""
-    running = emulator.running(port)
-    if running is None:
-        raise StackNotFound(f"nothing is running on port {port}", see=("start",))
+    running = running_emulator()
     document: dict[str, Any] = {"times": times or (None if probability else 1), "probability": probability}
     given = {name: value for name, value in document.items() if value is not None}
     if on in _GATEWAY:

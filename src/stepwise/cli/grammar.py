@@ -1,10 +1,10 @@
-"""The commands by name, each imported when it is called, and the options that every command has."""
+"""The commands by name, each imported when it is called, and the options that commands share."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -12,9 +12,8 @@ from typer.core import TyperGroup
 from stepwise.local.project import import_application
 from stepwise.operations.values import decimal_number, whole_number
 
-from . import output
-
-_JSON = "--json"
+WHERE = ("port", "aws", "name")
+"""The options --port, --aws and --stack."""
 _NUMBERS: dict[str, Callable[[str], Any]] = {"int": whole_number, "float": decimal_number}
 
 
@@ -23,12 +22,13 @@ class Entry:
     """One name of the root.
 
     where: module of `cli` and attribute, a function or a typer application. tool: it works in any project, without
-    the application's deployed code.
+    the application's deployed code. options: those of WHERE that it has.
     """
 
     where: str
     help: str
     tool: bool = False
+    options: Sequence[str] = WHERE
 
     def load(self, name: str) -> Any:
         if not self.tool:
@@ -39,9 +39,9 @@ class Entry:
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
             alone.command(name)(found)
             found = alone
-            return with_json(typer.main.get_command(found))
+            return with_shared(typer.main.get_command(found), self.options)
         # A group also if it has one verb only.
-        return with_json(typer.main.get_group(found))
+        return with_shared(typer.main.get_group(found), self.options)
 
 
 class Commands(dict[str, Any]):
@@ -90,16 +90,18 @@ def leaves(group: Any, *before: str) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield (*before, name), found
 
 
-def with_json(command: Any) -> Any:
-    """Give --json to a command, or to every command of a group; not to one that has it."""
+def with_shared(command: Any, options: Sequence[str]) -> Any:
+    """Give --json, unless it has its own, and these options of WHERE to a command, or to every command of a group."""
     # Plain help: the same in a pipe, and without the time that Rich takes.
     command.rich_markup_mode = None
     for below in getattr(command, "commands", {}).values():
-        with_json(below)
+        with_shared(below, options)
     for parameter in command.params:
         _strict(parameter)
-    if _is_leaf(command) and not any(_JSON in parameter.opts for parameter in command.params):
-        command.params.append(_option())
+    if _is_leaf(command):
+        given = {name for parameter in command.params for name in parameter.opts}
+        wanted = [option for name, option in _shared().items() if name in (*options, "json")]
+        command.params += [option for option in wanted if given.isdisjoint(option.opts)]
     return command
 
 
@@ -127,28 +129,19 @@ def _strict(parameter: Any) -> None:
     parameter.process_value = checked
 
 
+@cache
+def _shared() -> Mapping[str, Any]:
+    """The shared options by name, as typer makes them. A command's function has no parameter for them."""
+    from .options import shared
+
+    holder = typer.Typer(add_completion=False, rich_markup_mode=None)
+    holder.command()(shared)
+    options = {option.name: option for option in typer.main.get_command(holder).params}
+    for option in options.values():
+        option.expose_value = False
+        _strict(option)
+    return options
+
+
 def _is_leaf(command: Any) -> bool:
     return not hasattr(command, "commands") or command.invoke_without_command
-
-
-@cache
-def _option() -> Any:
-    """The option as typer makes it, without a parameter of the command's function."""
-    made = typer.Typer(add_completion=False, rich_markup_mode=None)
-    made.command()(_print_json)
-    option = next(one for one in typer.main.get_command(made).params if _JSON in one.opts)
-    option.expose_value = False
-    return option
-
-
-def _choose(value: bool) -> bool:
-    output.choose(as_json=value)
-    return value
-
-
-def _print_json(
-    _json: Annotated[
-        bool, typer.Option(_JSON, help="Print JSON; docs/cli.md has its shape.", callback=_choose)
-    ] = False,
-) -> None:
-    """Holds the option."""

@@ -3,14 +3,15 @@
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import typer
 
+from stepwise import STACK_NAME
 from stepwise.local.project import SOURCES, VARIABLE
 from stepwise.local.terminal import readable
 from stepwise.operations.errors import Word
-from stepwise.operations.stack import STACK_NAME
 
 DEFAULT_PORT = 4566
 PROGRAM, PORT = "STEPWISE_PROGRAM", "STEPWISE_PORT"
@@ -18,12 +19,23 @@ PROGRAM, PORT = "STEPWISE_PROGRAM", "STEPWISE_PORT"
 
 # Commands for the local stack only.
 _LOCAL = frozenset({"start", "stop"})
-_chosen: dict[str, Any] = {}
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The values of --port, --aws and --stack in this call."""
+
+    port: int = DEFAULT_PORT
+    aws: bool = False
+    name: str = STACK_NAME
+
+
+chosen = Chosen()
 
 
 def note(parameter: typer.CallbackParam, value: Any) -> Any:
     """Callback of the options --port, --aws and --stack. It also runs for defaults, so nothing stays from a call."""
-    _chosen[str(parameter.name)] = value
+    setattr(chosen, str(parameter.name), value)
     return value
 
 
@@ -32,8 +44,7 @@ def command(*words: Word) -> str:
 
     words: those of the command and its arguments; an option is a tuple, with its value, if it has one.
     """
-    chosen = {"port": _chosen.get("port", DEFAULT_PORT)} if words[0] in _LOCAL else _chosen
-    return _joined(words, options(**chosen))
+    return _joined(words, options(port=chosen.port) if words[0] in _LOCAL else options(**asdict(chosen)))
 
 
 def stopping(port: int) -> str:

@@ -12,13 +12,13 @@ from rich.table import Table
 
 from stepwise.operations import user_imports
 from stepwise.operations.errors import Word
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 from stepwise.operations.user_imports import Summary
 
 from . import checks, hints, output, views, waiting
 from .checks import Encoding, EncodingConfirmed
 from .interruption import interrupted
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
 
@@ -34,12 +34,9 @@ def import_users(
         Path | None, typer.Option(callback=checks.new_file, help="Where to save the result file.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="With --result: replace the file.")] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Create Amazon Connect users from a CSV file, and show its progress. Exits with 1 unless every row succeeds."""
-    stack, out = chosen_stack(port, aws, name), views.console()
+    stack, out = chosen_stack(), views.console()
     if result and result.exists() and not force:
         raise typer.BadParameter(f"{result} exists; choose another name, or pass --force", param_hint="--result")
     options = {

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from imports.keys import ImportKey
-from imports.request import STEP_FUNCTION
+from imports.requests import STEP_FUNCTION
 from imports.state import Import, Status
 from stepwise.operations import import_results, imports
 from stepwise.operations.errors import Word

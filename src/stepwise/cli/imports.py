@@ -6,14 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from imports.request import DIRECT, STEP_FUNCTION
+from imports.requests import DIRECT, STEP_FUNCTION
 from stepwise.operations import imports
-from stepwise.operations.stack import STACK_NAME
 
 from . import hints, import_views, output, shapes, views
 from .checks import Encoding, EncodingConfirmed
 from .import_run import explain, run, to_its_end
-from .options import OnAws, Port, StackName, Yes, chosen_stack
+from .options import Yes, chosen_stack
 
 app = typer.Typer(
     help="Imports of CSV and ZIP files whose every row is published as one command. "
@@ -73,9 +72,6 @@ def create(
     wait: Follow = True,
     save: Save = None,
     force: Force = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Import a CSV or ZIP file, and follow it to its end. Exits with 1 unless every row succeeds."""
     if bool(file) == bool(key):
@@ -97,7 +93,7 @@ def create(
         "validate_only": validate_only,
         "options": _given(options),
     }
-    run(chosen_stack(port, aws, name), file, _given(request), wait=wait, save=save, force=force)
+    run(chosen_stack(), file, _given(request), wait=wait, save=save, force=force)
 
 
 @app.command()
@@ -121,12 +117,9 @@ def retry(
     wait: Follow = True,
     save: Save = None,
     force: Force = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Run rows of an import again: a row that is stored is reported, and never stored twice. Exits as 'create'."""
-    earlier, stack = imports.parse_key(of), chosen_stack(port, aws, name)
+    earlier, stack = imports.parse_key(of), chosen_stack()
     if encoding_confirmed and file and not encoding:
         encoding = Encoding.utf_8
     changed: dict[str, Any] = {"encoding": encoding} if encoding else {}
@@ -143,29 +136,23 @@ def retry(
 
 @app.command()
 def follow(
-    name_: Name,
+    name: Name,
     save: Save = None,
     force: Force = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Follow an import to its end: rows, rate, failed rows, time left. Exits with 1 unless every row succeeds."""
-    key, stack = imports.parse_key(name_), chosen_stack(port, aws, name)
+    key, stack = imports.parse_key(name), chosen_stack()
     to_its_end(stack, key, save, force=force)
 
 
 @app.command()
 def show(
-    name_: Name,
+    name: Name,
     save: Save = None,
     force: Force = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Show an import, and why rows failed. --save fetches failed.csv, succeeded.csv and unprocessed.csv."""
-    key, stack, out = imports.parse_key(name_), chosen_stack(port, aws, name), views.console()
+    key, stack, out = imports.parse_key(name), chosen_stack(), views.console()
     seen = imports.view(stack, key)
     out.print(import_views.details(seen))
     explain(stack, out, seen, save, force=force)
@@ -175,12 +162,9 @@ def show(
 def list_imports(
     tenant: Annotated[str, typer.Option(help="Of this tenant, the newest first, also those that have ended.")] = "",
     last: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List imports: those of all tenants that have not ended or, with --tenant, the last ones of a tenant."""
-    stack, out = chosen_stack(port, aws, name), views.console()
+    stack, out = chosen_stack(), views.console()
     if tenant:
         title, found = f"Imports of {tenant}", imports.of_tenant(stack, tenant, last)
     else:
@@ -193,21 +177,18 @@ def list_imports(
 
 @app.command()
 def stop(
-    name_: Name,
+    name: Name,
     yes: Yes = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Stop an import: what has not begun stays unprocessed, and can be retried. Asks first, and records your ARN."""
-    key, stack, out = imports.parse_key(name_), chosen_stack(port, aws, name), views.console()
+    key, stack, out = imports.parse_key(name), chosen_stack(), views.console()
     if not yes:
         seen = imports.view(stack, key)
         done, rows = seen.count("processed_rows"), seen.count("total_rows")
-        output.ask(f"Stop {name_}, of which {done:,} of {rows:,} rows have an outcome?")
+        output.ask(f"Stop {name}, of which {done:,} of {rows:,} rows have an outcome?")
     by = imports.stop(stack, key)
-    output.document_only({"import": name_, "stopped_by": by})
-    command = hints.command("imports", "follow", name_)
+    output.document_only({"import": name, "stopped_by": by})
+    command = hints.command("imports", "follow", name)
     out.print(
         f"Stopped by {by}. Its results follow, once its last batches have ended:\n{command}",
     )

@@ -7,11 +7,9 @@ from typing import Annotated
 import typer
 
 from stepwise.local.containers import containers
-from stepwise.local.emulator import emulator
-from stepwise.operations.stack import StackNotFound
 
 from . import output
-from .options import Port
+from .options import running_emulator
 
 
 def invoke(
@@ -22,15 +20,12 @@ def invoke(
     template: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="That of `start --template`.")
     ] = None,
-    port: Port = 4566,
 ) -> None:
     """Run one function with an event in Docker, by `sam local invoke`, on the local stack. Exits with 1 if it fails.
 
     The result goes to standard output, the function's log to standard error.
     """
-    running = emulator.running(port)
-    if running is None:
-        raise StackNotFound(f"nothing is running on port {port}", see=("start",))
+    running = running_emulator()
     with containers(running, template and template.resolve()) as started:
         answer = started.invoke(function or started.function(event), event)
     sys.stderr.write(answer.log)

@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 
 from stepwise.operations import work
-from stepwise.operations.stack import STACK_NAME
 
 from . import checks, output, shapes
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 from .work_commands import decisions, work_table
 
 app = typer.Typer(help="Jobs, each of which reads an object once.", no_args_is_help=True)
@@ -17,15 +16,15 @@ JobId = Annotated[str, typer.Argument(help="The JobId.", callback=checks.busines
 
 
 @app.command("list")
-def list_jobs(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def list_jobs() -> None:
     """List the jobs that run, failed, or whose outcome is unknown, the oldest first. By an index."""
-    found = [one for one in work.listed(chosen_stack(port, aws, name)) if one.key.endswith(f"#{work.JOB}")]
+    found = [one for one in work.listed(chosen_stack()) if one.key.endswith(f"#{work.JOB}")]
     found.sort(key=lambda one: one.updated_at)
     output.show({"jobs": [shapes.work(one) for one in found]}, work_table(found))
 
 
 @app.command()
-def show(job_id: JobId, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def show(job_id: JobId) -> None:
     """Show a job, and what operators decided."""
-    record = work.record(chosen_stack(port, aws, name), job_id, work.JOB)
+    record = work.record(chosen_stack(), job_id, work.JOB)
     output.show(shapes.work(record), work_table([record]), *([decisions([record])] if record.audit else []))

@@ -8,10 +8,10 @@ import typer
 
 from stepwise.operations import executions, logs
 from stepwise.operations.orders import require_id
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 
-from . import output
-from .options import OnAws, Port, Since, StackName, chosen_stack, moment
+from . import hints, output
+from .options import Since, chosen_stack, moment
 
 # Of every line, and told by the columns before them.
 _USUAL = ("timestamp", "level", "message", "logger", "requestId", "order_id", "stackTrace", "location")
@@ -22,14 +22,11 @@ def show_logs(
     order_id: Annotated[str, typer.Argument(help="The order's id.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until Ctrl-C.")] = False,
     since: Since = "",
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Show the log lines for an order, across all functions, by time; from its start, or the last 24 hours."""
     require_id(order_id)
     begin = moment(since)
-    stack = chosen_stack(port, aws, name)
+    stack, name = chosen_stack(), hints.chosen.name
     begin = begin or _began(stack, order_id)
     if follow:
         _follow(stack, name, order_id, begin)

@@ -1,33 +1,47 @@
-"""Options of most commands: which stack to use."""
+"""Options of several commands, and the stack that a call uses."""
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stepwise import STACK_NAME
 from stepwise.local.emulator import emulator
-from stepwise.operations.stack import Stack
+from stepwise.operations import stack
 from stepwise.operations.values import EARLIEST, utc_time
 
-from . import hints
+from . import hints, output
+
+if TYPE_CHECKING:
+    from stepwise.local.emulator.emulator import Emulator
+    from stepwise.operations.stack import Stack
 
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
-DEFAULT_PORT = hints.DEFAULT_PORT
 
-Port = Annotated[
-    int,
-    typer.Option(envvar=hints.PORT, min=1024, max=65535, help="Port of the local stack.", callback=hints.note),
-]
-OnAws = Annotated[
-    bool, typer.Option("--aws", help="Use the stack in the AWS account of your settings.", callback=hints.note)
-]
-StackName = Annotated[str, typer.Option("--stack", help="Name of the stack.", callback=hints.note)]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-
-
 Since = Annotated[str, typer.Option(help="A day (YYYY-MM-DD), a time (ISO 8601), or how long ago: 90m, 24h, 7d.")]
 Last = Annotated[int, typer.Option(min=1, max=1000, help="How many.")]
+
+
+def _choose(value: bool) -> bool:
+    output.choose(as_json=value)
+    return value
+
+
+def shared(
+    port: Annotated[
+        int, typer.Option(envvar=hints.PORT, min=1024, max=65535, help="Port of the local stack.", callback=hints.note)
+    ] = hints.DEFAULT_PORT,
+    aws: Annotated[
+        bool, typer.Option("--aws", help="Use the stack in the AWS account of your settings.", callback=hints.note)
+    ] = False,
+    name: Annotated[str, typer.Option("--stack", help="Name of the stack.", callback=hints.note)] = STACK_NAME,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; docs/cli.md has its shape.", callback=_choose)
+    ] = False,
+) -> None:
+    """Declares the options that grammar gives to most commands."""
 
 
 def moment(since: str) -> datetime | None:
@@ -52,6 +66,17 @@ def check_filters(status: object, failed: bool) -> None:
         raise typer.BadParameter("pass either --status or --failed", param_hint="--failed")
 
 
-def chosen_stack(port: int, aws: bool, name: str) -> Stack:
-    """A stack at a local port, or one on AWS. Raises StackNotFound."""
-    return Stack.on_aws(name) if aws else Stack.local(f"http://127.0.0.1:{port}", name, emulator.endpoints_beside(port))
+def chosen_stack() -> "Stack":
+    """The stack of --port, --aws and --stack. Raises StackNotFound."""
+    port, name = hints.chosen.port, hints.chosen.name
+    if hints.chosen.aws:
+        return stack.Stack.on_aws(name)
+    return stack.Stack.local(f"http://127.0.0.1:{port}", name, emulator.endpoints_beside(port))
+
+
+def running_emulator() -> "Emulator":
+    """The emulator at --port. Raises StackNotFound."""
+    running = emulator.running(hints.chosen.port)
+    if running is None:
+        raise stack.StackNotFound(f"nothing is running on port {hints.chosen.port}", see=("start",))
+    return running

@@ -10,13 +10,13 @@ from ordering.order import parse_order
 from stepwise.local.drawing import Text
 from stepwise.operations import recovery
 from stepwise.operations.orders import Execution, ended, finalized, follow, place, require_id, view, watched
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 from stepwise.operations.values import whole_number
 
 from . import hints, order_views, output, shapes, views, waiting
 from .documents import read_json
 from .interruption import interrupted
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 RECOVERY_SECONDS = 43_200
 """The life of order-recovery."""
@@ -36,9 +36,6 @@ def place_order(
         str | None, typer.Option(help="Payment token; tok_declined is declined. Default: tok_visa.")
     ] = None,
     wait: Annotated[bool, typer.Option("--follow/--no-follow", help="Follow the order to its end.")] = True,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Place an order, from a file or from options, and follow it to its end. Exits with 1 if the order fails."""
     options = {"--order-id": order_id, "--customer": customer, "--currency": currency, "--token": token}
@@ -47,7 +44,7 @@ def place_order(
         raise typer.BadParameter(f"the order comes from --file; leave out {', '.join(given)}", param_hint="--file")
     document = read_json(file, "--file") if file else _from_options(order_id, customer, currency, item or [], token)
     parse_order(document)
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     placement = place(stack, document)
     out = views.console()
     if placement.again:
@@ -66,13 +63,10 @@ def place_order(
 def show(
     order_id: OrderId,
     watch: Annotated[bool, typer.Option("--watch", help="Until its saga and recovery have ended.")] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Show an order: saga and recovery in one line each, with their causes; rows, step records and states."""
     require_id(order_id)
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     if not watch:
         seen = view(stack, order_id)
         output.show(shapes.order(seen), order_views.order(seen))
@@ -85,16 +79,13 @@ def recover(
     order_id: OrderId,
     file: Annotated[Path | None, typer.Option(help="The order as placed, if no execution has it any more.")] = None,
     forward: Annotated[bool, typer.Option("--forward", help="Continue a held execution instead.")] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Undo what a failed saga left, and follow the recovery to its end. Exits with 1 if anything is not undone."""
     if forward and file:
         raise typer.BadParameter("a continued execution has its own input", param_hint="--file")
     require_id(order_id)
     document = read_json(file, "--file") if file else None
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     if forward:
         recovery.redrive(stack, order_id)
         with _comes_back(order_id):

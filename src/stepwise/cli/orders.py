@@ -9,10 +9,9 @@ import typer
 
 from stepwise.local.drawing import Text
 from stepwise.operations import audit, order_list
-from stepwise.operations.stack import STACK_NAME
 
 from . import hints, order_commands, output, replay_command, shapes
-from .options import Last, OnAws, Port, Since, StackName, check_filters, chosen_stack, moment
+from .options import Last, Since, check_filters, chosen_stack, moment
 
 app = typer.Typer(help="Orders: place, list, show, recover, replay, audit.", no_args_is_help=True)
 
@@ -34,14 +33,11 @@ def list_orders(
     ] = False,
     since: Since = "24h",
     last: Last = 20,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List orders, the newest first, by the index of their day; --failed by Step Functions' list of the status."""
     check_filters(status, failed)
     begin = moment(since) or datetime.now(UTC) - timedelta(days=1)
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     if failed:
         found = order_list.failed(stack, begin, last)
         records = [{"order_id": order_list.order_of(one), **shapes.run(one)} for one in found]
@@ -54,14 +50,14 @@ def list_orders(
 
 
 @app.command("audit")
-def audit_orders(since: Since = "8d", port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def audit_orders(since: Since = "8d") -> None:
     """Find rows that contradict each other. Exits with 1 if there are any.
 
     Reads the orders since a time, and their payments and reservations; then all payments and reservations, of any age,
     that are in effect, and their orders.
     """
     begin = moment(since) or datetime.now(UTC) - timedelta(days=8)
-    found = [asdict(one) for one in audit.contradictions(chosen_stack(port, aws, name), begin)]
+    found = [asdict(one) for one in audit.contradictions(chosen_stack(), begin)]
     if found:
         remedy = Text("Put the lost row back, or write an edited one back: docs/deploy.md, Put back one row.")
         commands = dict.fromkeys(hints.command("show", one["order_id"]) for one in found)

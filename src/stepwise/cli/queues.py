@@ -6,10 +6,10 @@ import typer
 
 from stepwise.operations import queues
 from stepwise.operations.queues import QueueView
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 
 from . import hints, output, shapes, views
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 app = typer.Typer(help="Queues and what failed: how much waits, and sending it through again.", no_args_is_help=True)
 
@@ -18,9 +18,9 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @app.command("list")
-def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def list_queues() -> None:
     """List all queues with the approximate numbers of their messages, and what to do about those that failed."""
-    found, out = queues.listed(chosen_stack(port, aws, name), name), views.console()
+    found, out = queues.listed(chosen_stack(), hints.chosen.name), views.console()
     rows = [[one.name, _purpose(one), str(one.waiting), str(one.in_flight)] for one in found]
     drawn = views.table("Queues", ["queue", "gets", "waiting", "in flight"], rows)
     output.show({"queues": [shapes.queue(one) for one in found]}, drawn)
@@ -29,13 +29,13 @@ def list_queues(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_N
 
 
 @app.command()
-def redrive(queue: Name, yes: Yes = False, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def redrive(queue: Name, yes: Yes = False) -> None:
     """Send the messages of a dead-letter queue, or the records in a bucket of failed records, through again.
 
     Exits with 1 if any of them is left.
     """
-    stack, out = chosen_stack(port, aws, name), views.console()
-    found = queues.find(stack, name, queue)
+    stack, out = chosen_stack(), views.console()
+    found = queues.find(stack, hints.chosen.name, queue)
     if not found.waiting:
         output.document_only({"queue": queue, "again": 0, "left": 0})
         out.print(f"{queue} is empty.")

@@ -11,7 +11,7 @@ from botocore.config import Config
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from stepwise.cli import checks, output, views, waiting
-from stepwise.cli.options import OnAws, Port, StackName, chosen_stack
+from stepwise.cli.options import chosen_stack
 from stepwise.local.drawing import Text
 from stepwise.operations.orders import OrderNotFound, require_id
 from stepwise.operations.replay.budget import Budget
@@ -21,7 +21,7 @@ from stepwise.operations.replay.fire import Outcome, Trigger
 from stepwise.operations.replay.kept import deliverer
 from stepwise.operations.replay.orders import Orders
 from stepwise.operations.replay.run import Pages, Replay
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 
 DEFAULT_RATE = 500.0
 
@@ -40,9 +40,6 @@ def replay(
     rate: Annotated[
         float, typer.Option(min=0, help="Capacity units a second, reads and writes together; 0: no limit.")
     ] = DEFAULT_RATE,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Replay orders through the stream of Orders, by raising their revision. Exits with 1 if something is stuck."""
     if [order_id is not None, bool(day), every, failed].count(True) != 1:
@@ -53,7 +50,7 @@ def replay(
         )
     if order_id is not None:
         require_id(order_id)
-    stack, budget = chosen_stack(port, aws, name), Budget(rate)
+    stack, budget = chosen_stack(), Budget(rate)
     orders = Orders(stack.dynamodb, stack.outputs["OrdersTable"], budget)
     with _progress(orders.count() if every else None) as progress, _broken_off(checkpoint, failed=failed):
         if failed:

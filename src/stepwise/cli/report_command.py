@@ -8,10 +8,9 @@ import typer
 from rich.table import Table
 
 from stepwise.operations import money, report
-from stepwise.operations.stack import STACK_NAME
 
 from . import checks, output, views
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 
 def show_report(
@@ -19,13 +18,10 @@ def show_report(
         str,
         typer.Option("--date", callback=checks.day, help="Day of the orders' creation, YYYY-MM-DD. Default: today."),
     ] = "",
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Show orders and revenue of a day, by status and currency."""
     day = day or datetime.now(UTC).date().isoformat()
-    lines = report.lines(chosen_stack(port, aws, name), day)
+    lines = report.lines(chosen_stack(), day)
     output.show(
         {"date": day, "lines": [line._asdict() | {"revenue": line.revenue} for line in lines]}, _table(day, lines)
     )

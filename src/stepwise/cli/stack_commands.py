@@ -10,23 +10,23 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from stepwise import STACK_NAME
 from stepwise.local import project
 from stepwise.local.deployment import deploy, require
 from stepwise.local.emulator import emulator
 from stepwise.local.simulators.card_processor import secret as card_secret
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.local.simulators.webhook_receiver import client as webhook_receiver
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 
 from . import console_process, hints, output, views, waiting
 from .console_command import default_listen
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 _SEED = Path(__file__).with_name("seed_stock.json")
 
 
 def start(
-    port: Port = 4566,
     template: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="A SAM template. Default: the project's template.yaml."),
@@ -34,7 +34,6 @@ def start(
     parameter: Annotated[
         list[str] | None, typer.Option(help="A parameter of the template, NAME=VALUE; may be repeated.")
     ] = None,
-    name: StackName = STACK_NAME,
     gateway: Annotated[bool, typer.Option("--gateway", help="Charge at the payment gateway simulator.")] = False,
     cards: Annotated[bool, typer.Option("--cards", help="Issue cards at the card processor simulator.")] = False,
     limits: Annotated[
@@ -45,6 +44,7 @@ def start(
 
     The Stepwise application also gets its stock, its simulators' addresses and the console.
     """
+    port, name = hints.chosen.port, hints.chosen.name
     parameters = _parameters(parameter or [])
     is_application = template is None and name == STACK_NAME and project.has_application()
     if not is_application and (gateway or cards):
@@ -139,10 +139,10 @@ def _stopped_if_interrupted(port: int) -> Iterator[None]:
 
 
 def stop(
-    port: Port = 4566,
     everywhere: Annotated[bool, typer.Option("--everywhere", help="On all ports.")] = False,
 ) -> None:
     """Stop the local stack. Its data is lost."""
+    port = hints.chosen.port
     running = None if everywhere else emulator.running(port)
     stopped = emulator.serving() if everywhere else [running] if running else []
     with waiting.waiting("stopping"):
@@ -157,15 +157,15 @@ def stop(
     output.document_only({"stopped": [one.port for one in stopped]})
 
 
-def status(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def status() -> None:
     """Show whether the stack is running, with its outputs."""
-    out = views.console()
+    out, port, aws = views.console(), hints.chosen.port, hints.chosen.aws
     running = None if aws else emulator.running(port)
     if not aws and running is None:
         output.document_only({"running": False, "outputs": {}, "simulators": {}, "console": ""})
         out.print(f"Nothing is running on port {port}. Start it with {hints.command('start')}")
         raise typer.Exit(1)
-    outputs = chosen_stack(port, aws, name).outputs
+    outputs = chosen_stack().outputs
     simulators = dict(running.simulators) if running else {}
     console = console_process.address(running) if running else ""
     output.document_only({"running": True, "outputs": dict(outputs), "simulators": simulators, "console": console})

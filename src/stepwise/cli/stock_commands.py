@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from stepwise.operations import sharding, stock
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 from stepwise.operations.values import whole_number
 
 from . import checks, output, views
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 Sku = Annotated[str, typer.Argument(metavar="SKU", help="1 to 64 letters, digits, - _ and .")]
 Reason = Annotated[
@@ -22,31 +22,28 @@ app = typer.Typer(help="Stock on hand. Without a verb: the list.", invoke_withou
 
 
 @app.callback()
-def show_stock(context: typer.Context, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def show_stock(context: typer.Context) -> None:
     """Show and change the stock on hand. Without a verb, list it."""
     if context.invoked_subcommand is None:
-        list_stock(port, aws, name)
+        list_stock()
 
 
 @app.command("list")
-def list_stock(port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def list_stock() -> None:
     """List the pieces on hand by SKU. Reads the whole table, which holds the reservations as well."""
-    _show(chosen_stack(port, aws, name), [])
+    _show(chosen_stack(), [])
 
 
 @app.command()
 def seed(
     pieces: Annotated[list[str], typer.Argument(metavar="SKU=PIECES...", help="Stock for SKUs that have none yet.")],
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Stock SKUs that have no stock yet. Existing stock does not change."""
     named = [_pieces(text) for text in pieces]
     wanted = dict(named)
     if len(wanted) < len(named):
         raise typer.BadParameter("names a SKU twice", param_hint="SKU=PIECES")
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     kept = stock.seed(stack, wanted)
     if kept:
         output.say(f"Already stocked, not changed: {', '.join(kept)}")
@@ -62,11 +59,8 @@ def _changing(
         sku: Sku,
         pieces: Annotated[int, typer.Argument(min=minimum, max=stock.MAX_PIECES, help=meaning)],
         reason: Reason,
-        port: Port = 4566,
-        aws: OnAws = False,
-        name: StackName = STACK_NAME,
     ) -> None:
-        _changed(change(chosen_stack(port, aws, name), sku, pieces, reason))
+        _changed(change(chosen_stack(), sku, pieces, reason))
 
     return run
 
@@ -83,15 +77,12 @@ def shard(
     into: Annotated[
         int, typer.Option(min=1, max=sharding.MAX_SHARDS, help="How many rows hold the stock; 1 for an ordinary SKU.")
     ],
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Spread the stock of a SKU over rows, so that many orders can take it at once. Orders go on meanwhile.
 
     Safe to stop and to repeat. Again with the same number, it levels the rows.
     """
-    rows = sharding.reshard(chosen_stack(port, aws, name), sku, into)
+    rows = sharding.reshard(chosen_stack(), sku, into)
     document = {"sku": sku, "on_hand": rows.total, "shards": len(rows.on_hand), "by_shard": list(rows.on_hand)}
     output.show(document, f"{sku}: {rows.total} pieces on hand in {into} {'row' if into == 1 else 'rows'}.")
 
@@ -99,13 +90,10 @@ def shard(
 @app.command()
 def history(
     sku: Annotated[str, typer.Argument(help="Default: all.")] = "",
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List the changes by 'add' and 'set', the oldest first: who, when, why, how many."""
     columns = ["at", "sku", "kind", "pieces", "was", "is", "by", "reason"]
-    output.listing("Changes of stock", "changes", stock.changes(chosen_stack(port, aws, name), sku), columns)
+    output.listing("Changes of stock", "changes", stock.changes(chosen_stack(), sku), columns)
 
 
 def _changed(change: stock.Changed) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from stepwise.operations import tasks
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise.operations.stack import Stack
 from stepwise.operations.tasks import TaskView, name_of
 from tasks.registered import TYPES
 from tasks.state import Status, TaskKey
@@ -17,7 +17,7 @@ from .documents import read_json
 from .import_progress import Shown
 from .import_progress import follow as progress
 from .interruption import interrupted
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 app = typer.Typer(help="Tasks: many items, a few at once, each with an outcome of its own.", no_args_is_help=True)
 
@@ -32,45 +32,37 @@ def create(
     kind: Annotated[str, typer.Option("--type", help=f"One of {', '.join(TYPES.names)}.")],
     task_id: Annotated[str, typer.Option(help="Lets the call be repeated. Without one, each call is a task.")] = "",
     wait: Follow = True,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Create a task, and follow it to its end. Exits with 1 unless every item is COMPLETED."""
     request = {"task_type": kind, "tenant_code": tenant, "items": read_json(file, "FILE")}
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     key = tasks.create(stack, {**request, **({"task_id": task_id} if task_id else {})})
     _go_on(stack, key, f"Task {name_of(key)}", wait=wait)
 
 
 @app.command()
-def retry(
-    name_: Name, wait: Follow = True, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME
-) -> None:
+def retry(name: Name, wait: Follow = True) -> None:
     """Run the failed items of a task again. Exits as 'create'."""
-    key, stack = tasks.parse_key(name_), chosen_stack(port, aws, name)
+    key, stack = tasks.parse_key(name), chosen_stack()
     items = tasks.retry(stack, key)
-    _go_on(stack, key, f"Failed items of {name_} that run again: {items}", wait=wait)
+    _go_on(stack, key, f"Failed items of {name} that run again: {items}", wait=wait)
 
 
 @app.command()
-def follow(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def follow(name: Name) -> None:
     """Follow a task to its end: items, rate, failed items, time left. Exits as 'create'."""
-    key = tasks.parse_key(name_)
-    _to_its_end(chosen_stack(port, aws, name), key)
+    key = tasks.parse_key(name)
+    _to_its_end(chosen_stack(), key)
 
 
 @app.command()
 def show(
-    name_: Name,
+    name: Name,
     every_item: Annotated[bool, typer.Option("--items", help="Every item with its result.")] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Show a task, and why each failed item failed."""
-    key, out = tasks.parse_key(name_), views.console()
-    seen = tasks.view(chosen_stack(port, aws, name), key)
+    key, out = tasks.parse_key(name), views.console()
+    seen = tasks.view(chosen_stack(), key)
     output.show(shapes.task_view(seen, every_item=every_item), task_views.details(seen))
     if every_item:
         out.print(task_views.items(seen))
@@ -82,14 +74,11 @@ def list_tasks(
     tenant: Annotated[str, typer.Option(help="Of this tenant, the newest first, also those that have ended.")] = "",
     status: Annotated[Status | None, typer.Option(help="Only those with this status; needs --tenant.")] = None,
     last: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List tasks: those of all tenants that have not ended or, with --tenant, the last ones of a tenant."""
     if status and not tenant:
         raise typer.BadParameter("needs --tenant", param_hint="--status")
-    stack, out = chosen_stack(port, aws, name), views.console()
+    stack, out = chosen_stack(), views.console()
     if tenant:
         title, found = f"Tasks of {tenant}", tasks.of_tenant(stack, tenant, status, last)
     else:

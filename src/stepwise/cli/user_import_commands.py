@@ -9,10 +9,9 @@ import typer
 from rich.console import RenderableType
 
 from stepwise.operations import runs, user_imports
-from stepwise.operations.stack import STACK_NAME
 
 from . import hints, import_command, output, shapes, views
-from .options import Last, OnAws, Port, Since, StackName, check_filters, chosen_stack, moment
+from .options import Last, Since, check_filters, chosen_stack, moment
 
 app = typer.Typer(help="Imports of Amazon Connect users from CSV files.", no_args_is_help=True)
 app.command("create")(import_command.import_users)
@@ -34,13 +33,10 @@ def list_imports(
     ] = False,
     since: Since = "",
     last: Last = 20,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List imports of users, the newest first. Step Functions lists them by status."""
     check_filters(status, failed)
-    begin, stack = moment(since), chosen_stack(port, aws, name)
+    begin, stack = moment(since), chosen_stack()
     found = (
         runs.failed(stack, user_imports.OUTPUT, begin, last)
         if failed
@@ -53,12 +49,9 @@ def list_imports(
 @app.command()
 def show(
     import_name: Annotated[str, typer.Argument(metavar="IMPORT", help="As 'list' shows it.")],
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Show an import of users: its outcome, its rows, and the key of its result."""
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     run = runs.find(stack, user_imports.OUTPUT, import_name)
     ended = asdict(user_imports.summary(stack, import_name)) if run.status == Status.SUCCEEDED else None
     record = {**shapes.run(run), "file": user_imports.key_of(run.input)}

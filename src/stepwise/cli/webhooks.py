@@ -8,13 +8,12 @@ from rich.table import Table
 
 from stepwise.local.drawing import Text
 from stepwise.operations import webhooks
-from stepwise.operations.stack import STACK_NAME
 from webhooks.event import EventType
 from webhooks.state import Delivery, Subscription, SubscriptionStatus
 from webhooks.subscribing import display_name
 
 from . import hints, output, shapes, views
-from .options import OnAws, Port, StackName, Yes, chosen_stack
+from .options import Yes, chosen_stack
 
 app = typer.Typer(help="Webhooks: status changes sent to subscribers.", no_args_is_help=True)
 
@@ -27,12 +26,9 @@ def add(
     url: Annotated[str, typer.Argument(help="HTTPS address. It may hold a credential: it is stored as a secret.")],
     event: Annotated[list[EventType], typer.Option(help="What to send; may be repeated.")],
     tenant: Tenant = "",
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Subscribe an address, and show the secret for its receiver. Run it again to see the secret again."""
-    stack, out = chosen_stack(port, aws, name), views.console()
+    stack, out = chosen_stack(), views.console()
     made = webhooks.subscribe(stack, tenant or None, url, [one.value for one in event])
     shown = display_name(made.key)
     # The secret is for a person who hands it to the receiver, never for a script's log.
@@ -46,12 +42,9 @@ def add(
 def list_webhooks(
     tenant: Annotated[str, typer.Option(help="Of this tenant only.")] = "",
     last: Annotated[int, typer.Option(min=1, help="How many failed deliveries.")] = 20,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List subscriptions with their last outcome, and the deliveries that failed."""
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     found = webhooks.subscriptions(stack, tenant)
     lost = webhooks.failed(stack, found)[:last]
     document = {
@@ -68,29 +61,26 @@ def list_webhooks(
 
 
 @app.command("test")
-def send_test(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def send_test(name: Name) -> None:
     """Send a signed test event, and show the answer. Exits with 1 unless the receiver accepts it."""
-    key = webhooks.parse_key(name_)
-    _sent(webhooks.send(chosen_stack(port, aws, name), key))
+    key = webhooks.parse_key(name)
+    _sent(webhooks.send(chosen_stack(), key))
 
 
 @app.command()
 def resend(
-    name_: Name,
+    name: Name,
     event_id: Annotated[list[str] | None, typer.Argument(help="Ids of deliveries, as 'list' shows them.")] = None,
     failed: Annotated[bool, typer.Option("--failed", help="All that failed.")] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Send deliveries again under their ids; what fails is retried for another day. Exits with 1 if one fails."""
-    key, stack = webhooks.parse_key(name_), chosen_stack(port, aws, name)
+    key, stack = webhooks.parse_key(name), chosen_stack()
     if failed == bool(event_id):
         raise typer.BadParameter("pass either ids or --failed", param_hint="EVENT_ID")
     own = [one for one in webhooks.subscriptions(stack) if one.key == key]
     ids = event_id or [one.event.id for one in webhooks.failed(stack, own)]
     for one in ids:
-        webhooks.parse_key(name_, one)
+        webhooks.parse_key(name, one)
     answers = [webhooks.send(stack, key, one) for one in ids]
     output.document_only(
         {"deliveries": [{**_told(answer), "event_id": one} for one, answer in zip(ids, answers, strict=True)]}
@@ -103,48 +93,42 @@ def resend(
 
 @app.command()
 def rotate(
-    name_: Name,
+    name: Name,
     finish: Annotated[bool, typer.Option("--finish", help="Drop the older secret.")] = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Add a secret: messages are signed with both, until --finish drops the older one."""
-    secret = webhooks.rotate(chosen_stack(port, aws, name), webhooks.parse_key(name_), finish=finish)
-    output.document_only({"webhook": name_, "rotation": "ended" if finish else "begun"})
+    secret = webhooks.rotate(chosen_stack(), webhooks.parse_key(name), finish=finish)
+    output.document_only({"webhook": name, "rotation": "ended" if finish else "begun"})
     _show_secret(views.console(), secret)
 
 
 @app.command()
-def disable(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def disable(name: Name) -> None:
     """Stop sending. Events are kept as failed deliveries, for 'resend --failed'."""
-    webhooks.change(chosen_stack(port, aws, name), webhooks.parse_key(name_), active=False)
-    output.show({"webhook": name_, "status": "DISABLED"}, f"Disabled {name_}.")
+    webhooks.change(chosen_stack(), webhooks.parse_key(name), active=False)
+    output.show({"webhook": name, "status": "DISABLED"}, f"Disabled {name}.")
 
 
 @app.command()
-def enable(name_: Name, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def enable(name: Name) -> None:
     """Send again, after 'disable' or days of failures."""
-    webhooks.change(chosen_stack(port, aws, name), webhooks.parse_key(name_), active=True)
-    output.show({"webhook": name_, "status": "ACTIVE"}, f"Enabled {name_}.")
+    webhooks.change(chosen_stack(), webhooks.parse_key(name), active=True)
+    output.show({"webhook": name, "status": "ACTIVE"}, f"Enabled {name}.")
 
 
 @app.command()
 def remove(
-    name_: Name,
+    name: Name,
     yes: Yes = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Remove a subscription with its secrets. Pending deliveries are cancelled."""
-    key, stack = webhooks.parse_key(name_), chosen_stack(port, aws, name)
+    key, stack = webhooks.parse_key(name), chosen_stack()
     if not yes:
-        output.ask(f"Remove {name_}, with what waits to be delivered?")
+        output.ask(f"Remove {name}, with what waits to be delivered?")
     there = webhooks.remove(stack, key)
     output.show(
-        {"webhook": name_, "removed": there},
-        f"Removed {name_}." if there else f"There is no {name_}; nothing was left to remove.",
+        {"webhook": name, "removed": there},
+        f"Removed {name}." if there else f"There is no {name}; nothing was left to remove.",
     )
 
 

@@ -9,10 +9,9 @@ from rich.table import Table
 
 from idempotency import LeaseRecord, Status
 from stepwise.operations import work
-from stepwise.operations.stack import STACK_NAME
 
 from . import checks, hints, output, shapes, views
-from .options import OnAws, Port, StackName, chosen_stack
+from .options import chosen_stack
 
 app = typer.Typer(help="Work under leases: list it, look it up, release or resolve it.", no_args_is_help=True)
 
@@ -29,19 +28,16 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask about work that is 
 @app.command("list")
 def list_work(
     status: Annotated[list[Status] | None, typer.Option(help="Only this status; may be repeated.")] = None,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """List work that is in progress, unknown, held or failed, oldest first. Leaves out work that needs no operator."""
-    records = work.listed(chosen_stack(port, aws, name))
+    records = work.listed(chosen_stack())
     _show(sorted((one for one in records if not status or one.status in status), key=lambda one: one.updated_at))
 
 
 @app.command()
-def show(key: Key, port: Port = 4566, aws: OnAws = False, name: StackName = STACK_NAME) -> None:
+def show(key: Key) -> None:
     """Show all records of a business id, and what operators decided."""
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     records = work.operations(stack).find(key, work.NAMES)
     if not records:
         raise work.WorkNotFound(f"{key} has no record of any work ({', '.join(work.NAMES)})")
@@ -66,12 +62,9 @@ def release(
     what: Name,
     reason: Reason,
     yes: Yes = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Release a key: the next call does the work, regardless of earlier attempts. Asks if it is COMPLETED."""
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     record = work.record(stack, key, what)
     _ask(record, "Do it a second time?", yes=yes)
     work.operations(stack).release(record, by=work.caller(stack), reason=reason)
@@ -89,15 +82,12 @@ def resolve(
         typer.Option(metavar="NAME:MESSAGE", callback=checks.final_error, help="The work ended with this final error."),
     ] = None,
     yes: Yes = False,
-    port: Port = 4566,
-    aws: OnAws = False,
-    name: StackName = STACK_NAME,
 ) -> None:
     """Record the outcome of a piece of work; duplicates get it from now on. Asks if it is COMPLETED."""
     if (result is None) == (error is None):
         raise typer.BadParameter("pass either --result or --error", param_hint="resolve")
     value = None if result is None else _json(result)
-    stack = chosen_stack(port, aws, name)
+    stack = chosen_stack()
     record, by = work.record(stack, key, what), work.caller(stack)
     _ask(record, "Replace its result?", yes=yes)
     if error is None:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise import STACK_NAME
+from stepwise.operations.stack import Stack
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from entities import errors
 from entities.command import Decision, Key, Pk, Sk
 from entities.lagging import LAGGING_SINCE
 from entities.registered import TYPES
-from entities.state import CommandRow, Gate, States, Tables
+from entities.state import PENDING_SINCE, CommandRow, Gate, States, Tables
 from idempotency import StateConflict
 from idempotency.dynamodb import read_rows
 from runtime.validation import parser
@@ -22,7 +22,6 @@ from .orders import patiently
 from .stack import Stack
 from .targets import targets_of
 
-PENDING_SINCE = "pending_since"
 MAX_SHOWN = 100
 """Versions of one key: as many as one call reads."""
 _ERRORS = {

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, NoRegionError
 
+from stepwise import STACK_NAME
+
 from .errors import CommandError
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from .session import Session
 
-STACK_NAME = "stepwise"
 _LOCAL_REGION = "us-east-1"
 # The local stack needs nothing of the caller's AWS settings, which may be broken.
 _NO_SETTINGS: Any = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import imports.finalizing
 import imports.loading
-import imports.request
+import imports.requests
 import imports.results
 import imports.table
 from idempotency import Decided
@@ -26,15 +26,16 @@ from imports.executions import Machines
 from imports.keys import ImportKey
 from imports.layout import Layout
 from imports.publishing import Publisher
-from imports.request import parse_job
+from imports.requests import parse_job
 from imports.rows_index import Keys
 from imports.state import Status
 from imports.table import ImportsTable
 from runtime.backoff import written
+from runtime.machine import Machine
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
-from tests.faults.imports import executing
+from tests.faults.imports import executing, play
 from tests.faults.imports import invariants as breaks
 from tests.faults.imports.executing import Executing
 from tests.faults.imports.schedule import CHILD_LOST, READER_FAILS, REMOVED_AT, STRAY_AT, SWEEP_AT
@@ -47,6 +48,28 @@ _BATCH_CUT = ((r"^csv_rows_handler@\d\.\d+#\d\.call[5-9]$", (f.DIES_BEFORE, f.DI
 _LATE_BATCH = ((r"^csv_rows_handler@\d\.\d+#1$", (f.ABANDONED,)),)
 _SLOW_ROWS = (r"^csv_rows_handler@\d\.\d+#1\.call\d+$", (s.SLOW,))
 _PARENT_STOPPED = ((r"^import-csv@", (s.ABORTED_AT, s.EXECUTION_TIMED_OUT_AT)), _SLOW_ROWS)
+_REDRIVEN = ((r"^(csv_loader|finalize_parent_job)@\d$", (f.ABORTED_AFTER,)), (r"^end@\d#1$", (s.REDRIVEN,)))
+_SLOW_END = (r"^finalize_parent_job@\d#1\.call\d$", (s.SLOW,))
+_REDRIVEN_LATE = (*_PARENT_STOPPED, (r"^end@\d#1$", (s.REDRIVEN,)), _SLOW_END)
+
+
+@mutant("an end event that is believed after a redrive", breaks.CUT, focus=_REDRIVEN)
+def _believed() -> AbstractContextManager[None]:
+    return replaced(Machine, "was_redriven", lambda *_: False)
+
+
+@mutant("a wait for a Map Run during which nothing is redriven", breaks.CUT, focus=_REDRIVEN_LATE)
+def _asks_once() -> AbstractContextManager[None]:
+    """The answer from before the wait is taken for that of after it."""
+    was_redriven = Machine.was_redriven
+
+    def asked_before(self: Any, arn: str) -> bool:
+        answers = play.engine().run.invocation.__dict__.setdefault("answers", {})
+        if arn not in answers:
+            answers[arn] = was_redriven(self, arn)
+        return bool(answers[arn])
+
+    return replaced(Machine, "was_redriven", asked_before)
 
 
 @mutant("a counter outside the record", breaks.COUNTERS, focus=((r"^record:", (s.RECORD_TWICE,)),))
@@ -273,6 +296,7 @@ def _needs_file() -> AbstractContextManager[None]:
 
 @mutant(
     "an execution of another name that ends an import",
+    breaks.CUT,
     breaks.FINAL,
     breaks.OUTCOME,
     breaks.STATUS,
@@ -280,7 +304,7 @@ def _needs_file() -> AbstractContextManager[None]:
     focus=((r"^(csv_loader|csv_rows_handler)@\d.*call\d$", (STRAY_AT,)),),
 )
 def _any_name() -> AbstractContextManager[None]:
-    return replaced(imports.request.ImportEnded, "job", property(lambda self: parse_job(json.loads(self.input))))
+    return replaced(imports.requests.ImportEnded, "job", property(lambda self: parse_job(json.loads(self.input))))
 
 
 @mutant("a corrected row under another key", breaks.KEPT, focus=((r"^import-csv@1$", (READER_FAILS,)), *_ROWS_LOST))

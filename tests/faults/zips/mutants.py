@@ -15,6 +15,7 @@ from imports.zip_children import Children
 from imports.zip_end import ZipEnd
 from imports.zip_rows import ZipRows
 from runtime.backoff import written
+from runtime.machine import Machine
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
@@ -27,6 +28,7 @@ MUTANTS = mutant = Mutants()
 
 _UNZIP_TWICE = ((r"^unzip@1#1(\.call\d+)?$", (f.DUPLICATE_AT, f.AGAIN, f.LATE, f.ABANDONED)),)
 _PARENT_STOPPED = ((r"^(trigger_csv_jobs|trigger_single_csv)", (s.ABORTED_AT, f.ABORTED_BEFORE, f.ABORTED_AFTER)),)
+_REDRIVEN = ((r"^(unzip|trigger_single_csv)@1", (f.ABORTED_AFTER,)), (r"^end@1#1$", (s.REDRIVEN,)))
 
 
 @mutant("counters that stand still until the end", breaks.TOTAL)
@@ -91,6 +93,11 @@ def _orphan() -> AbstractContextManager[None]:
         return True
 
     return replaced(ZipRows, "add", add)
+
+
+@mutant("an end event that is believed after a redrive", of_imports.CUT, focus=_REDRIVEN)
+def _redriven() -> AbstractContextManager[None]:
+    return replaced(Machine, "was_redriven", lambda *_: False)
 
 
 @mutant("a token that only the stream answers", of_imports.ENDS, focus=((r"^record:", (s.RECORD_LOST,)),))

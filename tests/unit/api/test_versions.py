@@ -22,7 +22,7 @@ def world() -> World:
     made = World(client())
     for version in range(1, 6):
         made.publish(order(version))
-    made.machine.set_lifetime(made.task(1), 30, made.now)
+    made.running.set_lifetime(made.task(1), 30, made.now)
     return made
 
 

@@ -108,7 +108,7 @@ def _every_command() -> Iterator[tuple[str, ...]]:
 
 
 def _value(name: str, option: str) -> tuple[str, ...]:
-    value = CSV if name == "file" else "t1/PRODUCT#x" if name in ("key_name", "name_", "of") else "x-1"
+    value = CSV if name == "file" else "t1/PRODUCT#x" if name in ("key_name", "name", "of") else "x-1"
     return (option, value) if option.startswith("-") else (value,)
 
 

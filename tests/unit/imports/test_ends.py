@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from imports.request import parse_ended
+from imports.requests import parse_ended
 from tests.kit.import_world import TENANT, ImportWorld
 
 HEADER = "code,name,category,price,currency,description\n"

@@ -17,7 +17,7 @@ from imports.creation import MAX_ROWS
 from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
 from imports.files import Files, Source
 from imports.publishing import Publisher
-from imports.request import parse_create, parse_stop
+from imports.requests import parse_create, parse_stop
 from imports.rows_index import Marks
 from runtime.objects import BucketUnavailable
 from tests.kit.commands import error, product

@@ -8,11 +8,12 @@ import pytest
 
 from idempotency import Contention
 from imports.batch_record import BatchRecord, Outcome
-from imports.errors import ImportCutOff, StillRunning, SweepUnfinished
+from imports.errors import ImportCutOff, StillRunning
 from imports.state import Status
 from imports.table import ImportsTable
 from imports.zip_end import status_of
 from imports.zip_entries import LIST
+from runtime.sweep import SweepUnfinished
 from tests.kit.zip_builder import CSV, File, archive
 
 from .zip_world import START, World
@@ -263,7 +264,7 @@ def test_a_token_whose_answer_was_lost_is_answered_by_the_sweep(world: World) ->
     key = world.upload(TWO)
     world.unzip(key)
     world.ended(world.trigger(key, 2, "lost"))
-    world.sweep.run(START, lambda: True)
+    world.recovery.sweep(START, lambda: True)
 
     assert world.stepfunctions.answers == ["lost"]
     assert world.found(key).status is Status.PROCESSING
@@ -401,11 +402,11 @@ def test_a_zip_whose_machine_was_stopped_waits_for_its_children(world: World) ->
     world.stepfunctions.stop_execution(executionArn=key.import_id)
 
     with pytest.raises(StillRunning):
-        world.sweep.cut_off(key, START)
+        world.recovery.cut_off(key, START)
     assert child.import_id in world.stepfunctions.running
-    assert world.sweep.run(START, lambda: True)["ended"] == 0
+    assert world.recovery.sweep(START, lambda: True)["ended"] == 0
     world.ended(child, succeeded_rows=1, total_rows=1)
-    assert world.sweep.run(START, lambda: True)["ended"] == 1
+    assert world.recovery.sweep(START, lambda: True)["ended"] == 1
     assert world.found(key).status is Status.COMPLETED_WITH_FAILURES
 
 
@@ -417,7 +418,7 @@ def test_a_zip_that_a_person_stopped_stops_its_children(world: World) -> None:
     world.stepfunctions.stop_execution(executionArn=key.import_id)
 
     with pytest.raises(StillRunning):
-        world.sweep.cut_off(key, START)
+        world.recovery.cut_off(key, START)
     assert world.found(child).values["stopped_by"] == "operator"
     assert child.import_id in world.stepfunctions.ended
     with pytest.raises(ImportCutOff):
@@ -429,13 +430,13 @@ def test_a_sweep_that_fails_for_one_zip_says_so(world: World) -> None:
     world.stepfunctions.stop_execution(executionArn=key.import_id)
 
     with pytest.raises(SweepUnfinished, match="1 of 1"):
-        world.sweep.run(START, lambda: False)
+        world.recovery.sweep(START, lambda: False)
 
 
 def test_a_zip_that_has_not_started_is_left_to_the_sweep_of_imports(world: World) -> None:
     key = world.upload(TWO)
     world.stepfunctions.running.clear()
-    world.sweep.run(START, lambda: True)
+    world.recovery.sweep(START, lambda: True)
 
     assert world.found(key).status is Status.CREATED
 

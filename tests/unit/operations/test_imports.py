@@ -15,7 +15,7 @@ from botocore.exceptions import ReadTimeoutError
 
 from imports.errors import InvalidImport, TooManyRows
 from imports.keys import ImportKey
-from imports.request import parse_create
+from imports.requests import parse_create
 from imports.state import Import
 from stepwise.operations import import_results, imports
 from stepwise.operations.import_results import ImportNotEnded, ResultsExist

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from entities.consistency import GATE
+from entities.lagging import GATE
 from stepwise.operations import commands
 from stepwise.operations.commands import name_of
 from stepwise.operations.stack import Stack

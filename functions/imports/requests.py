@@ -10,11 +10,14 @@ from entities.command import TenantCode
 from runtime.encodings import UTF_8, Encoding
 from runtime.ended import Ended, detail_parser
 from runtime.json_documents import parse_json
+from runtime.stores import message_work
 from runtime.validation import InvalidEvent, parser
 
 from .errors import InvalidImport
 from .keys import ImportKey
 
+START_IMPORT = message_work("StartImport")
+"""The work that a message asks for."""
 DIRECT, STEP_FUNCTION = "DIRECT", "STEP_FUNCTION"
 UPLOADS = "imports/"
 """Prefix of what starts an import when it is uploaded."""
@@ -22,11 +25,17 @@ RESERVED = (UPLOADS, "work/", "results/")
 ZIP = ".zip"
 ENDINGS = (".csv", ZIP)
 """Of the name of a file, in any case of letters."""
+MAX_ENTRIES = 1_000
+"""Entries of a ZIP."""
+IDS = ("tenant_code", "import_id")
+"""The fields that name a ZIP in log lines."""
 
 type Mode = Literal["DIRECT", "STEP_FUNCTION"]
 type Key = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]{1,1024}\Z")]
 type ImportId = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}(-[0-9]{4})?\Z")]
 type Name = Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]{1,256}\Z")]
+type Number = Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]
+type Token = Annotated[str, Meta(min_length=1, max_length=2048)]
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -94,10 +103,25 @@ class Job(Struct, frozen=True):
         return ImportKey(self.tenant_code, self.import_id)
 
 
+class ImportAction(Job, frozen=True, forbid_unknown_fields=True):
+    """The message of the queue: start this import."""
+
+
 class StopRequest(Job, frozen=True, forbid_unknown_fields=True):
     """by: who stops it."""
 
     by: Name
+
+
+class EntryTask(Job, frozen=True, forbid_unknown_fields=True):
+    """One entry of a ZIP. number: from 1. token: of the callback."""
+
+    number: Number
+    token: Token
+
+    @property
+    def child(self) -> ImportKey:
+        return self.key.child(self.number)
 
 
 class Pointer(Struct, frozen=True):
@@ -161,6 +185,7 @@ class _Event(Struct):
 _parse_request = parser(CreateRequest, InvalidImport, "the import")
 parse_stop = parser(StopRequest, InvalidImport, "the request", lines=["by"])
 parse_job = parser(Job, InvalidEvent, "the job")
+parse_entry_task = parser(EntryTask, InvalidEvent, "the entry")
 parse_batch = parser(Batch, InvalidEvent, "the batch", strict=False)
 _parse_created = parser(_Event)
 parse_ended = detail_parser(ImportEnded)

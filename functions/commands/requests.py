@@ -1,6 +1,6 @@
-"""What calls the functions: the state machine, operators, the end of an execution."""
+"""The input of the functions of commands, except PublishCommand's, which `entities.command` reads."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -12,7 +12,7 @@ from runtime.json_documents import parse_json
 from runtime.validation import parser
 
 IDS = ("pk", "sk", "version", "attempt")
-"""What log lines name a task by."""
+"""The fields that name an attempt in log lines."""
 
 type Number = Annotated[int, Meta(ge=1, le=10**9)]
 type Name = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -30,35 +30,36 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True):
     attempt: Number
 
     @property
-    def own(self) -> Attempt:
+    def named(self) -> Attempt:
+        """The attempt that the input names."""
         return Attempt(Key(self.pk, self.sk), self.version, self.attempt)
 
 
-class Task(Input, frozen=True, forbid_unknown_fields=True):
+class StateInput(Input, frozen=True, forbid_unknown_fields=True):
     """The payload of a state: the execution's input and its name."""
 
     execution: Name
 
     @property
     def is_own(self) -> bool:
-        """Whether the execution may run this attempt at all."""
-        return self.execution == self.own.name
+        """Return whether the execution may run this attempt at all."""
+        return self.execution == self.named.name
 
 
-class WaitingTask(Task, frozen=True, forbid_unknown_fields=True):
+class WaitInput(StateInput, frozen=True, forbid_unknown_fields=True):
     """token: of the callback."""
 
     token: Token
 
 
-class TargetTask(Task, frozen=True, forbid_unknown_fields=True):
+class TargetInput(StateInput, frozen=True, forbid_unknown_fields=True):
     """target: the name of a target of the command's type."""
 
     target: Name
 
 
-class Order(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What an operator wants of a key. by: who it is."""
+class RetryRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """by: the operator who decides."""
 
     pk: Pk
     sk: Sk
@@ -70,7 +71,7 @@ class Order(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return Key(self.pk, self.sk)
 
 
-class Skip(Order, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SkipRequest(RetryRequest, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """version: the dead one that the operator saw, so that a repeated call does not skip the next one."""
 
     version: Version | UnsetType = UNSET
@@ -90,28 +91,23 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
     def attempt(self) -> Attempt | None:
         """The attempt that it ran; None if it is no execution of a command."""
         try:
-            own = parse_input(parse_json(self.input or "")).own
+            attempt = _parse_input(parse_json(self.input or "")).named
         except (InvalidCommand, ValueError):
             return None
-        return own if own.name == self.name else None
+        return attempt if attempt.name == self.name else None
 
 
-parse_input = parser(Input, InvalidCommand, "the input")
-parse_task = parser(Task, InvalidCommand, "the task")
-parse_waiting_task = parser(WaitingTask, InvalidCommand, "the task")
-parse_target_task = parser(TargetTask, InvalidCommand, "the task")
-parse_order = parser(Order, InvalidCommand, "the request", lines=["by"], free_text=["reason"])
-parse_skip = parser(Skip, InvalidCommand, "the request", lines=["by"], free_text=["reason"])
+_parse_input = parser(Input, InvalidCommand, "the input")
+parse_state = parser(StateInput, InvalidCommand, "the task")
+parse_wait = parser(WaitInput, InvalidCommand, "the task")
+parse_target = parser(TargetInput, InvalidCommand, "the task")
+parse_retry = parser(RetryRequest, InvalidCommand, "the request", lines=["by"], free_text=["reason"])
+parse_skip = parser(SkipRequest, InvalidCommand, "the request", lines=["by"], free_text=["reason"])
 parse_ended = detail_parser(Ended)
 
 
-def require_own[T: Task](task: T) -> Attempt:
-    """The attempt of a task. Raises StaleCommand if another execution runs it."""
-    if not task.is_own:
-        raise StaleCommand(f"{task.own}: execution: not the command's own")
-    return task.own
-
-
-def input_of(attempt: Attempt) -> dict[str, Any]:
-    """The input of the attempt's execution."""
-    return {**attempt.key.row, "version": attempt.version, "attempt": attempt.number}
+def require_own(state: StateInput) -> Attempt:
+    """The attempt of a state. Raises StaleCommand if another execution runs it."""
+    if not state.is_own:
+        raise StaleCommand(f"{state.named}: execution: not the command's own")
+    return state.named

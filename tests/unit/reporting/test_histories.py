@@ -1,24 +1,20 @@
 """However the stream is delivered, the reports equal a recount of the orders."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
-from botocore.config import Config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reporting.change import RevisionNotRaised, read_change
 from reporting.service import Reports
 from reporting.table import ReportsTable
-from stepwise.local.emulator import emulator
 from stepwise.operations.stack import plain
+from tests.kit.engines import in_process
 from tests.kit.history import History, Record, Report, report
-
-pytestmark = pytest.mark.local_only("make tables of their own")
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -66,20 +62,16 @@ class ReadModel:
 
 
 @pytest.fixture(scope="module")
-def read_model() -> Iterator[Callable[[], ReadModel]]:
-    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-    with emulator.attached() as started:
-        client = session.client(
-            "dynamodb", endpoint_url=started.endpoint, config=Config(retries={"total_max_attempts": 1})
-        )
-        _create_table(client, "records", "pk")
+def read_model() -> Callable[[], ReadModel]:
+    client = in_process.ministack().client()
+    _create_table(client, "records", "pk")
 
-        def make() -> ReadModel:
-            name, counting = f"reports-{uuid.uuid4().hex[:12]}", Counting(client, [])
-            _create_table(client, name, "day", "line")
-            return ReadModel(client, counting, Reports(counting, ReportsTable(name, "records")))
+    def make() -> ReadModel:
+        name, counting = f"reports-{uuid.uuid4().hex[:12]}", Counting(client, [])
+        _create_table(client, name, "day", "line")
+        return ReadModel(client, counting, Reports(counting, ReportsTable(name, "records")))
 
-        yield make
+    return make
 
 
 def _create_table(client: "DynamoDBClient", name: str, *key: str) -> None:
@@ -138,6 +130,7 @@ def deliveries(draw: st.DrawFn) -> tuple[History, list[Record]]:
     return history, draw(st.permutations([*history.records, *again]))
 
 
+@pytest.mark.slow
 @given(delivery=deliveries())
 @settings(max_examples=120, deadline=None, derandomize=True)
 def test_any_order_and_any_repetition_ends_in_the_recount(
@@ -149,6 +142,7 @@ def test_any_order_and_any_repetition_ends_in_the_recount(
     assert model.report().lines == history.recount().lines
 
 
+@pytest.mark.slow
 @given(history=histories())
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_in_order_every_record_takes_one_call_and_so_does_its_duplicate(

@@ -1,10 +1,11 @@
-"""The states of the machine. Each may be called alone, twice, late or in any order: at its turn only, it writes."""
+"""The states of the machine. Each may be called alone, twice, late or in any order: it writes at its turn only."""
 
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from entities.command import Attempt
 from entities.document import Change
@@ -15,52 +16,54 @@ from entities.targets import Target
 from entities.types import Types
 from idempotency import BusinessError, IdempotencyError
 
-from .executions import Executions
-from .request import TargetTask, Task, WaitingTask, require_own
+from .requests import StateInput, TargetInput, WaitInput, require_own
+
+if TYPE_CHECKING:
+    from runtime.machine import Machine
 
 _logger = logging.getLogger(__name__)
 
-# Of check_version.
+# Results of check_version.
 _TURN, _EARLY, _STALE = 0, 1, -1
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Running:
     gates: Gates
     types: Types
 
-    def check_version(self, task: Task) -> int:
+    def check_version(self, task: StateInput) -> int:
         """0: it is the version's turn. 1: an older one must end first. -1: the version is done, or not this one's."""
-        state = self.gates.states.state(task.own) if task.is_own else None
+        state = self.gates.states.state(task.named) if task.is_own else None
         if state is None or not state.is_own or state.gate.finished >= task.version:
             return _STALE
         return _TURN if state.is_turn else _EARLY
 
-    def wait(self, task: WaitingTask, executions: Executions, at: datetime) -> None:
+    def wait(self, task: WaitInput, machine: "Machine", at: datetime) -> None:
         """Keep the token until the version's turn; answer it at once if the turn has come meanwhile."""
         if not self.gates.park(require_own(task), task.token, at):
-            executions.wake([task.token])
+            machine.wake([task.token])
 
-    def set_lifetime(self, task: Task, default_days: int, at: datetime) -> None:
+    def set_lifetime(self, task: StateInput, default_days: int, at: datetime) -> None:
         """Store for how long the command's row outlives its end."""
         state = self._at_turn(task)
         days = self.types.of(state.command.type).lifetime_days or default_days
         self.gates.note(state, "set_ttl_command:FINISHED", {"lifetime_days": days}, at)
 
-    def check_replaced(self, task: Task, at: datetime) -> None:
+    def check_replaced(self, task: StateInput, at: datetime) -> None:
         """Check that the data row is the one that the version replaces, and that its copy fits."""
         state = self._at_turn(task, data=True)
         with self._noted(state, "history_copy", at):
             state.change.check_replaced(state.gate.data_version)
 
-    def transform(self, task: Task, at: datetime) -> list[str]:
+    def transform(self, task: StateInput, at: datetime) -> list[str]:
         """Check the new document. Returns the names of the targets to synchronize."""
         state = self._at_turn(task, data=True)
         with self._noted(state, "transform_data", at):
             self._checked(state, at)
         return list(self.types.of(state.command.type).targets)
 
-    def synchronize(self, task: TargetTask, targets: Mapping[str, Target], at: datetime) -> None:
+    def synchronize(self, task: TargetInput, targets: Mapping[str, Target], at: datetime) -> None:
         """Write one target."""
         state = self._at_turn(task, data=True)
         if task.target not in self.types.of(state.command.type).targets:
@@ -69,13 +72,13 @@ class Machine:
             document = self._checked(state, at).document
             targets[task.target].write(document, self.gates.rows.turn(state.attempt))
 
-    def finish(self, task: Task, targets: Mapping[str, Target], at: datetime) -> None:
+    def finish(self, task: StateInput, targets: Mapping[str, Target], at: datetime) -> None:
         """Write the targets that are behind, which costs one read of each; then finish the version."""
         try:
             self._finish(require_own(task), targets, at)
         except StaleCommand:
             # A duplicate of this call, or an earlier attempt, has done it.
-            state = self.gates.states.state(task.own)
+            state = self.gates.states.state(task.named)
             if state is None or state.command.status != FINISHED:
                 raise
 
@@ -88,7 +91,7 @@ class Machine:
                     targets[name].write(document, self.gates.rows.turn(attempt))
             self.gates.finish(state, at)
 
-    def _at_turn(self, task: Task, *, data: bool = False) -> State:
+    def _at_turn(self, task: StateInput, *, data: bool = False) -> State:
         return self.gates.states.at_turn(require_own(task), data=data)
 
     def _checked(self, state: State, at: datetime) -> Change:
