@@ -10,7 +10,8 @@ from entities import errors
 from entities.command import Decision, Key, Pk, Sk
 from entities.lagging import LAGGING_SINCE
 from entities.registered import TYPES
-from entities.state import PENDING_SINCE, CommandRow, Gate, States, Tables
+from entities.state import PENDING_SINCE, CommandRow, Gate
+from entities.tables import States, Tables
 from idempotency import StateConflict
 from idempotency.dynamodb import read_rows
 from runtime.validation import parser
@@ -210,5 +211,4 @@ def _error(stack: Stack, gate: Gate) -> str:
 
 def error_of(row: CommandRow) -> str:
     """The error of a command that failed, as text; empty without one."""
-    error = row.item.get("error", {}).get("M", {})
-    return ": ".join(error[name]["S"] for name in ("type", "message") if name in error and error[name]["S"])
+    return ": ".join(row.error[name] for name in ("type", "message") if row.error.get(name))

@@ -6,7 +6,7 @@ from typing import Any
 from entities import reading
 from entities.command import Key
 from entities.reading import Moment, entity_of
-from entities.state import Tables
+from entities.tables import Tables
 
 from .errors import CommandError
 from .stack import Stack
