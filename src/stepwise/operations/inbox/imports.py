@@ -6,8 +6,7 @@ A DIRECT import has no execution: its caller has its outcome.
 import json
 from collections.abc import Iterator
 
-from imports.keys import ImportKey
-from imports.state import Import, Status
+from imports.state import Import, ImportKey, Status
 from stepwise.operations import imports, runs
 from stepwise.operations.imports import ImportNotFound
 from stepwise.operations.runs import Run

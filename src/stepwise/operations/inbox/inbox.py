@@ -19,6 +19,7 @@ PROVIDERS = {
     "imports": "ImportCsvArn",
     "user_imports": "UserImportArn",
     "queues": "",
+    "alarms": "",
 }
 """Modules of this package, each with an output that the stack has if the context is deployed."""
 
