@@ -10,8 +10,7 @@ from stepwise.local.deployment import deploy
 from stepwise.local.emulator import emulator
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.local.simulators.payment_gateway.client import GatewayClient
-from stepwise.local.simulators.payment_gateway.faults import AnswerLost
-from stepwise.local.simulators.payment_gateway.plan import Injection
+from stepwise.local.simulators.payment_gateway.faults import AnswerLost, Injection
 from stepwise.operations import functions, stock
 from stepwise.operations.orders import OrderView, ended, finalized, place, view
 from stepwise.operations.stack import Stack

@@ -14,7 +14,6 @@ from stepwise import STACK_NAME
 from stepwise.local import project
 from stepwise.local.deployment import deploy, require
 from stepwise.local.emulator import emulator
-from stepwise.local.simulators.card_processor import secret as card_secret
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.local.simulators.webhook_receiver import client as webhook_receiver
 from stepwise.operations.stack import Stack
@@ -95,7 +94,7 @@ def _of_simulators(running: emulator.Emulator, gateway: bool, cards: bool) -> di
     """Parameters that lead to the simulators. Always passed, because an omitted one keeps its earlier value."""
     at = running.simulators
     chosen = secret.parameters(running.endpoint, at["gateway"]) if gateway else secret.NO_GATEWAY
-    chosen |= card_secret.parameters(running.endpoint, at["cards"]) if cards else card_secret.NO_PROCESSOR
+    chosen |= secret.card_parameters(running.endpoint, at["cards"]) if cards else secret.NO_PROCESSOR
     # A stack may send webhooks to its own simulator.
     return chosen | webhook_receiver.parameters(at["webhooks"])
 
