@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from stepwise.local.drawing import Text
-from stepwise.operations.inbox import inbox
-from stepwise.operations.inbox.concern import Concern
+from stepwise.operations import inbox
+from stepwise.operations.inbox import Concern
 
 from . import hints, output
 from .options import chosen_stack

@@ -1,6 +1,7 @@
-"""`stepwise start`, `stop` and `status`: the local stack; `status` also shows a deployed one."""
+"""`stepwise demo`, `start`, `stop`, `status` and `invoke`: the local stack; `status` also shows a deployed one."""
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from stepwise import STACK_NAME
 from stepwise.local import project
+from stepwise.local.containers import containers
 from stepwise.local.deployment import deploy, require
 from stepwise.local.emulator import emulator
 from stepwise.local.simulators.payment_gateway import secret
@@ -20,7 +22,7 @@ from stepwise.operations.stack import Stack
 
 from . import console_process, hints, output, views, waiting
 from .console_command import default_listen
-from .options import chosen_stack
+from .options import chosen_stack, running_emulator
 
 _SEED = Path(__file__).with_name("seed_stock.json")
 
@@ -177,3 +179,32 @@ def status() -> None:
 
 def _outputs(outputs: Mapping[str, str]) -> Table:
     return views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())])
+
+
+def demo() -> None:
+    """Deploy to a temporary local stack, run real orders, show what happened, and stop it."""
+    from .demo import run_demo
+
+    run_demo()
+
+
+def invoke(
+    event: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="As in events/.")],
+    function: Annotated[
+        str, typer.Option(help="Logical id of the function, if the file is not named after its handler.")
+    ] = "",
+    template: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="That of `start --template`.")
+    ] = None,
+) -> None:
+    """Run one function with an event in Docker, by `sam local invoke`, on the local stack. Exits with 1 if it fails.
+
+    The result goes to standard output, the function's log to standard error.
+    """
+    running = running_emulator()
+    with containers(running, template and template.resolve()) as started:
+        answer = started.invoke(function or started.function(event), event)
+    sys.stderr.write(answer.log)
+    found = {"errorType": answer.error, "errorMessage": answer.message} if answer.error else answer.result
+    sys.stdout.write(output.json_text(found) + "\n")
+    raise typer.Exit(1 if answer.error else 0)
