@@ -17,7 +17,7 @@ _SECTIONS = {
             "stack_commands:start",
             "Start the local stack, and deploy the template to it.",
             tool=True,
-            options=("port", "name"),
+            options=("port", "stack"),
         ),
         "stop": Entry("stack_commands:stop", "Stop the local stack. Its data is lost.", tool=True, options=("port",)),
         "console": Entry("console_command:console", "Serve the web console: runs, orders, imports, and what to do."),
