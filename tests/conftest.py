@@ -28,8 +28,25 @@ EventAliaser._alias_event_name = staticmethod(EventAliaser(None)._alias_event_na
 UserAgentComponent.to_string = cache(UserAgentComponent.to_string)
 
 
+# Session fixtures that start an emulator, most with a deployed stack.
+_STARTING = {"limited", "ours", "running", "stack", "upstream"}
+_ON_STACKS = {"emulator", "integration", "load"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     marks.heed(items)
+    _group(items)
+
+
+def _group(items: list[pytest.Item]) -> None:
+    """Keep a file in one process of `make test`, and so all files of a folder that share its session's stack."""
+    using = {item.path for item in items if _STARTING & set(getattr(item, "fixturenames", ()))}
+    for item in items:
+        if item.get_closest_marker("xdist_group"):
+            continue
+        folder = item.path.parent.name
+        shares = folder in _ON_STACKS and item.path in using
+        item.add_marker(pytest.mark.xdist_group(folder if shares else f"{folder}/{item.path.name}"))
 
 
 def pytest_collection_finish() -> None:

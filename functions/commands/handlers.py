@@ -1,104 +1,283 @@
-"""Lambda handlers that know the gate and the commands alone."""
+"""Every Lambda handler of commands.
 
-from collections.abc import Sequence
+| handler                                           | called by                                         |
+| ------------------------------------------------- | ------------------------------------------------- |
+| publish_command, retry_command, skip_command      | callers: applications, operators and the HTTP API |
+| check_version, wait_prev_command, set_ttl_command | the machine's first states                        |
+| history_copy, transform_data                      | its states that check                             |
+| sync_data, finish_command                         | its states that write                             |
+| start_commands, notify_commands                   | the stream of CommandsTable                       |
+| wake_commands, sync_targets                       | the streams of GatesTable and DataTable           |
+| command_ended, sweep_commands                     | the event of an end; the schedule                 |
+"""
+
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from entities.errors import StaleCommand
-from entities.gate import Gates
-from entities.registered import TYPES
-from entities.state import Tables
-from runtime.clients import client
+from entities.command import publish_parser
+from entities.targets import TargetEnvironment
 from runtime.dynamodb import dynamodb
-from runtime.environment import Variables
-from runtime.handler import Call, handler
+from runtime.handler import Call, handler, unread
+from runtime.stores import StoreEnvironment, step_store
 from runtime.streams import Record, each, parse_records
 
-from .executions import Executions, error_of
-from .machine import Machine
-from .request import (
+from .requests import (
     IDS,
     Ended,
-    Skip,
-    Task,
-    WaitingTask,
+    RetryRequest,
+    SkipRequest,
+    StateInput,
+    TargetInput,
+    WaitInput,
     parse_ended,
+    parse_retry,
     parse_skip,
-    parse_task,
-    parse_waiting_task,
+    parse_state,
+    parse_target,
+    parse_wait,
 )
-from .waking import Turns
+
+# Each function needs some of these only, and loading all takes a tenth of a cold start.
+if TYPE_CHECKING:
+    from entities.command import Command
+    from entities.gate import Gates
+    from entities.publish import Answer, Publication
+    from entities.targets import Target
+    from entities.types import Types
+    from runtime.machine import Machine
+    from runtime.notices import Notices
+
+    from .projection import Projection
+    from .recovery import Turns
+    from .running import Running
+
+# A key may take three calls of up to 7 s each.
+_MILLISECONDS_FOR_A_KEY = 25_000
+# A try, and the mark after it, take two calls of up to 7 s each.
+_MILLISECONDS_FOR_A_TRY = 20_000
 
 
-class Environment(Variables):
+class Environment(TargetEnvironment, StoreEnvironment):
     """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise."""
 
     commands_table: str
     gates_table: str
+    data_table: str
+    history_table: str
     command_lifetime_days: int
+    command_arn: str
+    notification_topic_arn: str
+
+
+environment = Environment()
+
+
+def types() -> "Types":
+    from entities.registered import TYPES
+
+    return TYPES
 
 
 @cache
-def environment() -> Environment:
-    return Environment()
+def gates(*more: str) -> "Gates":
+    """The gates with the tables of commands and gates. more: others that the function uses, "data" or "history"."""
+    from entities.gate import Gates
+    from entities.tables import Tables
+
+    names = ("commands", "gates", *more)
+    return Gates(dynamodb(), Tables(**{name: getattr(environment, f"{name}_table") for name in names}))
 
 
 @cache
-def machine() -> Machine:
-    return Machine(gates(), TYPES)
+def running(*more: str) -> "Running":
+    """more: as for `gates`."""
+    from .running import Running
+
+    return Running(gates(*more), types())
 
 
 @cache
-def gates() -> Gates:
-    return Gates(dynamodb(), Tables(environment().commands_table, environment().gates_table))
+def publication() -> "Publication":
+    from entities.publish import Publication
+
+    lifetime_days = environment.command_lifetime_days
+    return Publication(gates("data", "history"), types(), step_store(environment), lifetime_days)
 
 
-def tokens() -> Executions:
-    return Executions(partial(client, "stepfunctions"))
+@cache
+def targets() -> "Mapping[str, Target]":
+    from entities.registered import targets
+
+    return targets(environment)
 
 
-@handler(parse_task, ids=IDS)
-def check_version(task: Task, _call: Call) -> dict[str, Any]:
+@cache
+def projection() -> "Projection":
+    from entities.lagging import Lagging
+
+    from .projection import Projection
+
+    return Projection(types(), targets(), Lagging(dynamodb(), environment.gates_table))
+
+
+@cache
+def machine() -> "Machine":
+    from runtime.machine import Machine
+
+    return Machine.of(environment.command_arn)
+
+
+@cache
+def tokens() -> "Machine":
+    """The machine for functions that answer its callback tokens, and start nothing."""
+    from runtime.machine import Machine
+
+    return Machine.of()
+
+
+@cache
+def turns() -> "Turns":
+    from .recovery import Turns
+
+    return Turns(gates(), types(), environment.command_lifetime_days)
+
+
+@cache
+def notices() -> "Notices":
+    from runtime.notices import Notices
+
+    return Notices.of(environment.notification_topic_arn)
+
+
+# Callers
+
+
+@handler(publish_parser(types), ids=("pk", "sk"))
+def publish_command(command: "Command", call: Call) -> "Answer":
+    """Publish a version of a key, for its execution to run, or finished at once."""
+    return publication().publish(command, call.aws_request_id, call.at)
+
+
+@handler(parse_retry, ids=("pk", "sk"))
+def retry_command(request: RetryRequest, call: Call) -> dict[str, Any]:
+    """Run all dead versions of a key again, in order."""
+    from .recovery import retry
+
+    return {**request.key.row, "versions": retry(request, gates(), machine(), call.at), "status": "retried"}
+
+
+@handler(parse_skip, ids=("pk", "sk"))
+def skip_command(request: SkipRequest, call: Call) -> dict[str, Any]:
+    """Skip the dead version that blocks a key."""
+    version = turns().skip(request.key, request.by, request.reason, call.at, request.version or None)
+    return {**request.key.at(version), "version": version, "status": "skipped"}
+
+
+# States of the machine
+
+
+@handler(parse_state, ids=IDS)
+def check_version(state: StateInput, _call: Call) -> dict[str, Any]:
     """Return whose turn it is, as {"result": 0 | 1 | -1}; for -1 also the error that the execution ends with."""
-    result = machine().check_version(task)
+    from entities.errors import StaleCommand
+
+    result = running().check_version(state)
     stale = {"Error": StaleCommand.__name__, "Cause": "the version is done, or this is not its execution"}
     return {"result": result, **({"error": stale} if result < 0 else {})}
 
 
-@handler(parse_waiting_task, ids=IDS)
-def wait_prev_command(task: WaitingTask, call: Call) -> dict[str, Any]:
+@handler(parse_wait, ids=IDS)
+def wait_prev_command(state: WaitInput, call: Call) -> dict[str, Any]:
     """Park the execution until the version's turn."""
-    machine().wait(task, tokens(), call.at)
+    running().wait(state, tokens(), call.at)
     return {}
 
 
-@handler(parse_task, ids=IDS)
-def set_ttl_command(task: Task, call: Call) -> dict[str, Any]:
+@handler(parse_state, ids=IDS)
+def set_ttl_command(state: StateInput, call: Call) -> dict[str, Any]:
     """Store for how long the command's row outlives its end."""
-    machine().set_lifetime(task, environment().command_lifetime_days, call.at)
+    running().set_lifetime(state, environment.command_lifetime_days, call.at)
     return {}
 
 
-@handler(parse_skip, ids=("pk", "sk"))
-def skip_command(order: Skip, call: Call) -> dict[str, Any]:
-    """Skip the dead version that blocks a key."""
-    version = turns().skip(order.key, order.by, order.reason, call.at, order.version or None)
-    return {**order.key.at(version), "version": version, "status": "skipped"}
+@handler(parse_state, ids=IDS)
+def history_copy(state: StateInput, call: Call) -> dict[str, Any]:
+    """Check that the data row is the one that the version replaces, and that its copy fits."""
+    running("data").check_replaced(state, call.at)
+    return {}
 
 
-@handler(parse_ended, ids=("execution", "status"))
-def command_ended(ended: Ended, call: Call) -> None:
-    """Make a version dead whose execution ended without success (event *Execution Status Change*)."""
-    if ended.status != "SUCCEEDED" and ended.attempt:
-        gates().ended(ended.attempt, error_of(ended.status, ended.error, ended.cause), call.at)
+@handler(parse_state, ids=IDS)
+def transform_data(state: StateInput, call: Call) -> list[str]:
+    """Check the new document. Return the names of the targets to synchronize."""
+    return running("data").transform(state, call.at)
+
+
+@handler(parse_target, ids=(*IDS, "target"))
+def sync_data(state: TargetInput, call: Call) -> dict[str, Any]:
+    """Write one target of the version whose turn it is."""
+    running("data").synchronize(state, targets(), call.at)
+    return {}
+
+
+@handler(parse_state, ids=IDS)
+def finish_command(state: StateInput, call: Call) -> dict[str, Any]:
+    """Write data and history, and open the next version's turn, in one transaction."""
+    running("data", "history").finish(state, targets(), call.at)
+    return {}
+
+
+# Streams, events, schedule
+
+
+@handler(parse_records)
+def start_commands(records: Sequence[Record], _call: Call) -> dict[str, Any]:
+    """Start the execution of each command in the batch (stream of CommandsTable, new rows)."""
+    from .recovery import start
+
+    executions = machine()
+    return each(records, lambda record: start(record, executions))
 
 
 @handler(parse_records)
 def wake_commands(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Wake the version whose turn has come (stream of GatesTable)."""
-    following, executions = turns(), tokens()
-    return each(records, lambda record: following.follow(record, executions, call.at))
+    following, waiting = turns(), tokens()
+    return each(records, lambda record: following.follow(record, waiting, call.at))
 
 
-def turns() -> Turns:
-    return Turns(gates(), TYPES, environment().command_lifetime_days)
+@handler(parse_records)
+def sync_targets(records: Sequence[Record], call: Call) -> dict[str, Any]:
+    """Bring the targets to the version of each data row in the batch (stream of DataTable)."""
+    time_left = partial(_has_time, call, _MILLISECONDS_FOR_A_TRY)
+    following = projection()
+    return each(records, lambda record: following.follow(record, time_left, call.at))
+
+
+@handler(parse_records)
+def notify_commands(records: Sequence[Record], _call: Call) -> dict[str, Any]:
+    """Publish a notice of each asynchronous command that finished, failed or was skipped (stream of CommandsTable)."""
+    from .projection import notice_of
+
+    return notices().follow(records, notice_of)
+
+
+@handler(parse_ended, ids=("execution", "status"))
+def command_ended(ended: Ended, call: Call) -> None:
+    """Make a version dead whose execution ended without success (event *Execution Status Change*)."""
+    from .recovery import end
+
+    end(ended, gates(), call.at)
+
+
+@handler(unread)
+def sweep_commands(_: None, call: Call) -> dict[str, int]:
+    """Start, wake or end what a lost record or event has left, and count what is blocked or lagging."""
+    from .recovery import Recovery
+
+    return Recovery(turns(), machine()).sweep(call.at, partial(_has_time, call, _MILLISECONDS_FOR_A_KEY))
+
+
+def _has_time(call: Call, milliseconds: int) -> bool:
+    return call.get_remaining_time_in_millis() > milliseconds

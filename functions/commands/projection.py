@@ -1,4 +1,4 @@
-"""Synchronous commands: their targets follow from the stream of DataTable."""
+"""Shows versions to others: targets of synchronous commands, from the stream of DataTable; notices of ends."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -8,9 +8,11 @@ from datetime import datetime
 from entities.command import Key
 from entities.document import document_of
 from entities.lagging import Lagging
+from entities.state import CommandRow
 from entities.targets import Document, Target
 from entities.types import Types
 from runtime.backoff import pause
+from runtime.notices import Notice
 from runtime.streams import Record, images
 
 _TRIES = 5
@@ -53,3 +55,27 @@ class Projection:
                 break
             pause(number)
         return False
+
+
+def notice_of(record: Record) -> Notice | None:
+    """The notice of a change of CommandsTable; None unless a command has ended.
+
+    The caller of a synchronous command has its response.
+    """
+    _, after = images(record)
+    if after is None or (command := CommandRow(after)).mode != "async":
+        return None
+    if not (command.has_ended or command.has_failed):
+        return None
+    attempt = command.newest
+    # A message may quote what a caller sent.
+    error = {"error": command.error["type"]} if command.error else {}
+    return Notice(
+        type="command",
+        tenant_code=command.value("tenant_code"),
+        id=str(attempt),
+        status=command.status.partition(":")[2],
+        occurred_at=command.updated_at,
+        attempt=attempt.number,
+        data={"type": command.type, "sk": attempt.key.sk, "version": attempt.version, **error},
+    )

@@ -57,6 +57,11 @@ class Attempt:
         return f"{digest[:40]}-{self.version}-{self.number}"
 
     @property
+    def input(self) -> dict[str, Any]:
+        """The input of the execution."""
+        return {**self.key.row, "version": self.version, "attempt": self.number}
+
+    @property
     def row(self) -> dict[str, str]:
         """The key of the command's row."""
         return self.key.at(self.version)
@@ -67,7 +72,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an operator decided, kept on the command's row. at: ISO 8601."""
+    """The decision of an operator, kept on the command's row. at: ISO 8601."""
 
     move: str
     by: str
@@ -102,21 +107,24 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return {name: value for name, value in structs.asdict(self).items() if name != "mode" and value is not UNSET}
 
     def payload(self, version: int) -> PayloadHash:
-        """What tells a duplicate from another command of this version."""
+        """The hash that tells a duplicate from another command of this version."""
         return PayloadHash.of({**self.fields, "version": version})
 
 
 _parse = parser(Command, InvalidCommand, "the command", lines=["id", "code", "name", "type", "request_id"])
 
 
-def publish_parser(types: Types) -> Callable[[Any], Command]:
-    """A function that reads a Command from JSON, parsed or as text. It raises InvalidCommand, naming the field."""
+def publish_parser(types: Callable[[], Types]) -> Callable[[Any], Command]:
+    """A function that reads a Command from JSON, parsed or as text. It raises InvalidCommand, naming the field.
+
+    types: called for each command, because loading the types takes time, which other handlers do not need.
+    """
 
     def parse_command(document: Any) -> Command:
         command = _storable(_parse(read_document(document, InvalidCommand, "the command")))
-        _check_key(command, types)
+        _check_key(command, types())
         _check_version(command)
-        _check_attributes(command, types)
+        _check_attributes(command, types())
         return command
 
     return parse_command

@@ -18,13 +18,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from idempotency import Contention, StateConflict
+from idempotency.codec import Item
 from idempotency.dynamodb import Action, Cancellation, RowClient, row, update
 from runtime.backoff import until_decided, written
 
 from .command import Attempt, Decision, Key
 from .errors import NotBlocked, StaleCommand
-from .rows import Rows
-from .state import CommandRow, Gate, State, States, Tables
+from .lagging import GATE, Consistency, Lagging
+from .state import CommandRow, Gate, State
+from .tables import Rows, States, Tables
 
 # In each lost round a newer version was published.
 _ROUNDS = 5
@@ -102,17 +104,20 @@ class Gates:
     def retry(self, key: Key, by: str, reason: str, at: datetime) -> Iterator[Attempt]:
         """Make a new attempt of every dead version, in order; each is to be started before the next is made.
 
-        Raises NotBlocked if there is none.
+        Raises NotBlocked if there is none; StateConflict if the gate is older than the key's rows, which is listed.
         """
         gate = self._known(key)
         decision = Decision("retry", by, reason, at.isoformat())
         retried = 0
         for version in sorted(gate.dead):
-            attempt = self._newest(key, version)
+            attempt = self._newest(key, version, at)
             actions = [self.rows.revived(attempt, decision.at), self.rows.again(attempt, decision)]
-            if self.write(actions) is None:
+            cancelled = self.write(actions)
+            if cancelled is None:
                 retried += 1
                 yield Attempt(key, version, attempt.number + 1)
+            elif 0 not in cancelled.refusals and _is_over(cancelled.refusals[1].item):
+                raise self.conflict(key, f"version {version} has ended, and the gate does not know it", at)
         if not retried:
             raise NotBlocked(f"{key.sk}: no version has ended without finishing")
 
@@ -122,12 +127,12 @@ class Gates:
         """Skip the dead version whose turn it is. Returns it.
 
         lifetime: days by type. version: that is meant, so that a repeated call does not skip the next one.
-        Raises NotBlocked.
+        Raises NotBlocked; StateConflict, as `retry`.
         """
         gate = self._known(key)
         if not gate.blocked or gate.turn != (version or gate.turn):
             raise NotBlocked(f"{key.sk}: the version whose turn it is has not ended, or is another one")
-        attempt = self._newest(key, gate.turn)
+        attempt = self._newest(key, gate.turn, at)
         decision = Decision("skip", by, reason, at.isoformat())
         try:
             self._pass(gate, [self.rows.skipped(attempt, at, lifetime(gate.type), decision)], at, skip=True)
@@ -148,12 +153,27 @@ class Gates:
                 return
             if 0 not in cancelled.refusals:
                 refused = ", ".join(row(actions[index]) for index in sorted(cancelled.refusals))
-                raise StateConflict(f"{gate.key.sk}@{turn}: not in the expected state: {refused}")
+                raise self.conflict(gate.key, f"version {turn} does not find the expected state: {refused}", at)
             # A newer version was published since the gate was read, or the turn is over.
             item = cancelled.refusals[0].item
             if item is None or (gate := Gate.of(item)).turn != turn or (skip and not gate.blocked):
                 raise StaleCommand(f"{gate.key.sk}@{turn}: it is not its turn")
+            if gate.published < turn:
+                raise self.conflict(gate.key, f"version {turn} has a row, and the gate does not know it", at)
         raise Contention(f"{gate.key.sk} is being published by other calls")
+
+    def check(self, key: Key, at: datetime) -> None:
+        """Raise StateConflict if the gate is older than the key's rows; the key is then listed."""
+        if problem := Consistency(self.client, self.tables).problem(key):
+            raise self.conflict(key, problem, at)
+
+    def conflict(self, key: Key, problem: str, at: datetime) -> StateConflict:
+        """List the key, whose gate is older than its rows, as after a restore of GatesTable alone. Returns the error.
+
+        Raises Contention, StoreUnavailable.
+        """
+        Lagging(self.client, self.tables.gates).mark(key, GATE, at)
+        return StateConflict(f"{key.sk}: {problem}; repeating the call does not help (see commands rebuild gate)")
 
     def _known(self, key: Key) -> Gate:
         gate = self.states.gate(key)
@@ -161,11 +181,15 @@ class Gates:
             raise NotBlocked(f"{key.sk}: nothing was published")
         return gate
 
-    def _newest(self, key: Key, version: int) -> Attempt:
+    def _newest(self, key: Key, version: int, at: datetime) -> Attempt:
         command = self.states.command(key, version)
         if command is None:
-            raise StateConflict(f"{key.sk}@{version}: the command has no row")
+            raise self.conflict(key, f"version {version} is dead and has no row", at)
         return Attempt(key, version, command.attempt)
+
+
+def _is_over(command: Item | None) -> bool:
+    return command is None or CommandRow(command).has_ended
 
 
 def _is_noted(row: CommandRow, state: State, status: str) -> bool:

@@ -12,12 +12,11 @@ from idempotency.dynamodb import Action, read_rows
 from runtime.backoff import pause
 
 from .command import MAX_VERSION, Command
-from .consistency import Consistency
 from .document import Change
 from .errors import InvalidCommand, PendingCommand, StaleCommand, VersionConflict, VersionGap
 from .gate import Gates
-from .rows import Rows
 from .state import FINISHED, Gate
+from .tables import Rows
 from .types import Types
 
 type Answer = Mapping[str, Any]
@@ -46,6 +45,14 @@ class Publication:
         Raises StateConflict if the gate is older than the key's rows; the key is then listed.
         Raises PendingCommand, Contention or StoreUnavailable, which may hide a write whose answer was lost.
         """
+        try:
+            return self._publish(command, owner, at)
+        except (Contention, PendingCommand, VersionGap):
+            # Of these, no repetition helps if the gate is wrong.
+            self.gates.check(command.key, at)
+            raise
+
+    def _publish(self, command: Command, owner: str, at: datetime) -> Answer:
         if not isinstance(command.version, int):
             return self._next(command, owner, at)
         if command.mode == "sync":
@@ -64,7 +71,7 @@ class Publication:
             self._check_version(command, version, gate)
             if gate is None or gate.type == command.type:
                 break
-        raise self.lost(command, at)
+        raise _lost(command)
 
     def _sync(self, command: Command, version: int, at: datetime) -> Answer:
         for number in range(1, _SYNC_ROUNDS + 1):
@@ -78,10 +85,10 @@ class Publication:
             if self._written(command, version, gate, data, at):
                 return _answer(command, version, _done(command))
             pause(number)
-        raise self.lost(command, at)
+        raise _lost(command)
 
     def _written(self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime) -> bool:
-        """Whether the race was won. It may be lost between two reads, for a condition, or for a transaction."""
+        """Write. False: the race was lost, between two reads, to a condition or to a transaction."""
         try:
             return transact(self.gates.client, self._writes(command, version, gate, data, at)) is None
         except (Contention, StaleCommand):
@@ -116,14 +123,14 @@ class Publication:
                 pause(number)
                 continue
             return _answer(command, kept["version"], _done(command) if kept["owner"] == owner else "duplicate")
-        raise self.lost(command, at)
+        raise _lost(command)
 
     def _duplicate(self, step: Step, command: Command) -> Answer | None:
         kept = self.steps.find(step, absence=[])
         return _answer(command, kept["version"], "duplicate") if kept else None
 
     def next_writes(self, command: Command, gate: Gate | None, data: Item | None, at: datetime) -> list[Action]:
-        """What publishing the next version of a key writes, synchronously, if gate and data are as they were read.
+        """The writes of the next version of a key, published synchronously, if gate and data are as they were read.
 
         command: has that version. Raises PendingCommand, InvalidCommand, AttributesTooLarge; StaleCommand, Contention:
         gate and data were not read at one moment.
@@ -170,16 +177,6 @@ class Publication:
         if gate and gate.type != command.type and self.types.owner(command.sk) != command.type:
             raise InvalidCommand(f"type: must not change; {command.sk} has the type {gate.type}")
 
-    def lost(self, command: Command, at: datetime) -> Exception:
-        """The error of a call that lost every race, or whose gate contradicts the key's rows."""
-        problem = Consistency(self.gates.client, self.gates.tables).problem(command.key, at)
-        if problem:
-            return StateConflict(
-                f"{command.sk}: {problem}; repeating the call does not help (see commands rebuild gate)"
-            )
-        message = f"version: other calls publish {command.sk} at the same time; try again"
-        return PendingCommand(message) if command.mode == "sync" else Contention(message)
-
     def _read(self, command: Command, version: int | None) -> tuple[Gate | None, Item | None, Item | None]:
         """The gate, the data row, and the command that has this version."""
         states, tables = self.gates.states, self.gates.tables
@@ -199,6 +196,12 @@ def next_version(gate: Gate | None) -> int:
     if version > MAX_VERSION:
         raise InvalidCommand(f"version: the key has the last one that is possible, {MAX_VERSION}")
     return version
+
+
+def _lost(command: Command) -> Exception:
+    """The error of a call that lost every race."""
+    message = f"version: other calls publish {command.sk} at the same time; try again"
+    return PendingCommand(message) if command.mode == "sync" else Contention(message)
 
 
 def _gate(item: Item | None) -> Gate | None:

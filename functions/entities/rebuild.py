@@ -1,7 +1,8 @@
-"""Brings a target of a key to its data, while commands go on."""
+"""Brings a target of a key to its data, while commands run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from idempotency import Contention, transact
@@ -11,8 +12,10 @@ from idempotency.expressions import condition_check, conditional_update
 from .command import Attempt, Key
 from .document import document_of
 from .errors import StaleCommand
-from .rows import Rows
-from .state import Gate, Tables
+from .gate import Gates
+from .lagging import LAGGING_SINCE
+from .state import Gate
+from .tables import Rows, Tables
 from .targets import Document, Target
 
 # In each lost round a version has finished.
@@ -26,12 +29,14 @@ class Rebuild:
     client: RowClient
     tables: Tables
 
-    def run(self, key: Key, name: str, target: Target) -> int:
+    def run(self, key: Key, name: str, target: Target, at: datetime) -> int:
         """Let the target show the newest finished version, also where it shows one that was skipped.
 
         name: of the target, which is not lagging then. Returns the version; 0 for none.
-        Raises Contention, StoreUnavailable, TargetUnavailable.
+        Raises Contention, StoreUnavailable, TargetUnavailable; StateConflict if the gate and the data contradict each
+        other; the key is then listed.
         """
+        before: object = None
         for _ in range(_ROUNDS):
             item, row = read_rows(self.client, [(self.tables.gates, key.row), (self.tables.data, key.row)])
             if item is None:
@@ -39,7 +44,11 @@ class Rebuild:
             gate = Gate.of(item)
             document = document_of(row) if row else _nothing(key, gate)
             if document.version != gate.data_version:
-                # The two were not read at one moment.
+                if before == (item, row):
+                    # Both only move forward, so there was a moment at which they were so.
+                    problem = f"the data has version {document.version}, by the gate {gate.data_version}"
+                    raise Gates(self.client, self.tables).conflict(key, problem, at)
+                before = (item, row)
                 continue
             try:
                 turn = Rows(self.tables).turn(Attempt(key, gate.turn, 0))
@@ -65,13 +74,13 @@ class Rebuild:
             gate.key.row,
             condition="contains(#lagging, :name) AND size(#lagging) = :size",
             assign={},
-            remove=["lagging_since", "lagging"] if alone else [],
+            remove=[LAGGING_SINCE, "lagging"] if alone else [],
             delete={} if alone else {"lagging": "target"},
             values={"name": name, "size": len(gate.lagging), "target": frozenset({name})},
         )
 
 
 def _nothing(key: Key, gate: Gate) -> Document:
-    """What a target shows of a key of which no version has finished."""
+    """The document that a target shows of a key without a finished version."""
     tenant, code = key.pk.partition("#")[2], key.sk.rpartition("#")[2]
     return Document(key.pk, key.sk, "", code, "", gate.type, 0, tenant, {}, deleted=True)

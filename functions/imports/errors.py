@@ -5,7 +5,7 @@ BusinessError
 ├── FileRefused                   the file is; the import is FAILED
 └── ImportCutOff                  the import was stopped, or has ended
 TransientError
-└── BatchUnfinished, StillRunning, SweepUnfinished; of runtime: BucketUnavailable, ExecutionsUnavailable
+└── BatchUnfinished, StillRunning; of runtime: BucketUnavailable, ExecutionsUnavailable, SweepUnfinished
 """
 
 from idempotency import BusinessError, TransientError
@@ -40,7 +40,3 @@ class BatchUnfinished(TransientError):
 
 class StillRunning(TransientError):
     """The Map Run, or the function, of an import that was cut off has not ended yet."""
-
-
-class SweepUnfinished(TransientError):
-    """Some imports could not be looked at; the next sweep tries again."""

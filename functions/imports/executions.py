@@ -1,46 +1,61 @@
-"""The executions of the machines of imports."""
+"""The executions of the machines of imports: started, stopped, and waited for."""
 
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Protocol
 
 from runtime.machine import Machine
 
-from .errors import StillRunning
-from .keys import ImportKey
-from .state import Import
+from .errors import InvalidImport, StillRunning
+from .requests import StopRequest
+from .state import Import, ImportKey, Status
+from .table import ImportsTable
+
+
+class Arns(Protocol):
+    """The ARNs of the two machines, each read by the functions that call it only."""
+
+    @property
+    def import_csv_arn(self) -> str: ...
+
+    @property
+    def import_zip_arn(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """client: a `boto3.client("stepfunctions")`. csv, zip: ARNs; zip is empty where only CSV files matter."""
+    """client: a `boto3.client("stepfunctions")`. All methods raise ExecutionsUnavailable."""
 
     client: Callable[[], Any]
-    csv: str
-    zip: str = ""
+    arns: Arns
 
     def start(self, made: Import) -> None:
-        """Start the execution of an import, once: it has the import's name. Raises ExecutionsUnavailable."""
+        """Start the execution of an import, once: it has the import's name."""
         document = {"tenant_code": made.key.tenant_code, "import_id": made.key.import_id}
         self._machine(made).start(made.key.import_id, document)
 
     def status(self, made: Import) -> str | None:
-        """Of the import's execution; None if there is none. Raises ExecutionsUnavailable."""
+        """The status of the import's execution; None if there is none."""
         return self._machine(made).status(made.key.import_id)
 
     def stop(self, made: Import) -> None:
-        """Stop the import's execution, if it runs. Its Map Run goes on for a while. Raises ExecutionsUnavailable."""
+        """Stop the import's execution, if it runs. Its Map Run continues for a while."""
         self._machine(made).stop(made.key.import_id)
 
     def wake(self, tokens: Iterable[str]) -> None:
-        """Answer callback tokens; dead ones are ignored. Raises ExecutionsUnavailable."""
+        """Answer callback tokens; dead ones are ignored."""
         Machine(self.client).wake(tokens)
 
+    def was_redriven(self, arn: str) -> bool:
+        """As `Machine.was_redriven`."""
+        return Machine(self.client).was_redriven(arn)
+
     def check_map_run_ended(self, key: ImportKey) -> None:
-        """Raises StillRunning while batches of an import may run, ExecutionsUnavailable."""
-        if Machine(self.client, self.csv).map_run_runs(key.import_id):
+        """Raises StillRunning while batches of an import may run."""
+        if Machine(self.client, self.arns.import_csv_arn).map_run_runs(key.import_id):
             raise StillRunning(f"{key.import_id}: its Map Run has not ended")
 
     def wait_for_map_run(self, key: ImportKey, time_left: Callable[[], bool]) -> None:
@@ -56,4 +71,35 @@ class Machines:
                 return
 
     def _machine(self, made: Import) -> Machine:
-        return Machine(self.client, self.zip if made.zip else self.csv)
+        return Machine(self.client, self.arns.import_zip_arn if made.zip else self.arns.import_csv_arn)
+
+
+def start_import(table: ImportsTable, machines: Machines, key: ImportKey) -> str:
+    """Start the machine of an import that is CREATED. A DIRECT one has none: the call that creates it runs it.
+
+    Returns the status that was found. Raises InvalidImport, ExecutionsUnavailable.
+    """
+    found = _found(table, key)
+    if found.status is Status.CREATED and not found.direct:
+        machines.start(found)
+    return str(found.status)
+
+
+def stop_import(table: ImportsTable, machines: Machines, request: StopRequest, at: datetime) -> dict[str, str]:
+    """Stop an import that has not ended; finalization then writes the results.
+
+    Returns {"import_id", "status"}: the status is final once the results are written. Raises InvalidImport.
+    """
+    found = _found(table, request.key)
+    if not found.final:
+        table.stop(found.key, request.by, at)
+        if not found.direct:
+            machines.stop(found)
+    return {"import_id": found.key.import_id, "status": str(found.status)}
+
+
+def _found(table: ImportsTable, key: ImportKey) -> Import:
+    found = table.find(key)
+    if found is None:
+        raise InvalidImport("import_id: no such import of this tenant")
+    return found

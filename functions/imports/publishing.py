@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from entities.command import Command, Key
-from entities.consistency import Consistency
 from entities.errors import AttributesTooLarge, InvalidCommand, PendingCommand, StaleCommand
 from entities.publish import Publication, next_version
 from entities.state import Gate
@@ -18,12 +17,11 @@ from idempotency.expressions import condition_check
 from runtime.backoff import pause
 
 from . import codes
-from .batch_record import CREATED, UNCHANGED, UPDATED, Outcome
 from .columns import CODE_COLUMN, ImportType
 from .errors import ImportCutOff
 from .layout import Refusal, Row
-from .request import Pointer
-from .state import Import
+from .requests import Pointer
+from .state import CREATED, UNCHANGED, UPDATED, Import, Outcome
 
 _TRIES = 3
 MOVED = Refusal(codes.NOT_ALLOWED, CODE_COLUMN)
@@ -106,9 +104,8 @@ class Publisher:
             pause(number)
         if code == codes.PENDING_COMMAND and row.sk:
             # A gate that is older than the key's rows looks the same. Its key is listed.
-            with suppress(TransientError):
-                gates = self.publication.gates
-                Consistency(gates.client, gates.tables).problem(Key(self.made.key.pk, row.sk), self.at)
+            with suppress(StateConflict, TransientError):
+                self.publication.gates.check(Key(self.made.key.pk, row.sk), self.at)
         return self._refused(row, Refusal(code), row.sk)
 
     def _once(self, row: Row, found: Found) -> Decided:

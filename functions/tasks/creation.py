@@ -29,7 +29,8 @@ class Creation:
         """Store the items, then the task, of which the last transaction has both.
 
         Until then there is no task, and the claim says whose items are being stored: the newest caller's. An older
-        call that continues finds that its claim is gone. Up to 98 items need no claim.
+        call that continues finds that its claim is gone. Calls with the same items share a claim. Up to 98 items need
+        none.
 
         queued: whether the caller runs the item, instead of the machine.
         Returns {"task_id", "status", "items"}, the same each time. Raises InvalidTask, PayloadMismatch, Contention,
@@ -42,10 +43,12 @@ class Creation:
         new = NewTask(key, request.stored, request.items, request.payload.exact, self.lifetime, mode)
         while not self.table.create(new, at):
             existing = self.table.find(key)
-            if existing is None and not new.claimed:
-                # Without a claim, only a task refuses, and another call has just deleted it.
+            if existing is None:
+                if new.claimed and self.table.claims_other_items(new):
+                    raise PayloadMismatch(f"task_id: {key.task_id} is being created with other items")
+                # Another call has just deleted the task, or claimed the id for the same items.
                 continue
-            if existing is None or not existing.expired(at):
+            if not existing.expired(at):
                 _check_same(key, existing, request)
                 break
             # DynamoDB will delete it within days. Only the stream record of a new row starts the machine.
@@ -53,10 +56,8 @@ class Creation:
         return {"task_id": task_id, "status": str(Status.CREATED), "items": len(request.items)}
 
 
-def _check_same(key: TaskKey, existing: Task | None, request: CreateRequest) -> None:
+def _check_same(key: TaskKey, existing: Task, request: CreateRequest) -> None:
     """Raises PayloadMismatch unless the existing task has the same items."""
-    if existing is None:
-        raise PayloadMismatch(f"task_id: {key.task_id} is being created with other items")
     # Older releases stored the other hash.
     if not request.payload.is_of(existing.items_hash, None):
         raise PayloadMismatch(f"task_id: {key.task_id} is a task of other items, or of another type")

@@ -17,7 +17,7 @@ from entities.command import Key, Pk, Sk
 from entities.rebuild import Rebuild
 from entities.registered import TYPES as ENTITY_TYPES
 from entities.registered import targets
-from entities.state import States, Tables
+from entities.tables import States, Tables
 from entities.targets import Clients
 from runtime.transient import transient_as
 
@@ -109,7 +109,7 @@ class RebuildReadModel:
     clients: Clients
 
     def __call__(self, item: KeyItem, _run: Run) -> dict[str, Any]:
-        """Returns {"targets": {name: version}}. Raises NothingPublished, TargetUnavailable, Contention."""
+        """Returns {"targets": {name: version}}. Raises as `Rebuild`, and NothingPublished."""
         own = self.environment
         client, tables = self.clients("dynamodb"), Tables("", own.gates_table, own.data_table)
         key = Key(item.pk, item.sk)
@@ -117,7 +117,8 @@ class RebuildReadModel:
         if gate is None:
             raise NothingPublished(f"{item.sk}: nothing was published for this key")
         made, rebuild = targets(own, self.clients), Rebuild(client, tables)
-        return {"targets": {name: rebuild.run(key, name, made[name]) for name in ENTITY_TYPES.of(gate.type).targets}}
+        at, names = datetime.now(UTC), ENTITY_TYPES.of(gate.type).targets
+        return {"targets": {name: rebuild.run(key, name, made[name], at) for name in names}}
 
 
 def _key_problem(item: KeyItem, scope: Scope) -> str:

@@ -16,7 +16,10 @@ OPEN_SINCE = "open_since"
 """Attribute, and sparse index, of the tasks that have not ended, or whose alarm was not raised yet."""
 # A transaction takes 100 actions; two are for the claim and for the task's own row.
 AT_ONCE = 98
-_CLAIMED = "#items_hash = :items_hash"
+_CLAIMED = "#items_hash = :items_hash AND #created_at = :created_at"
+_FREE = "attribute_not_exists(#pk) OR #items_hash <> :items_hash OR #created_at < :joined"
+# Longer than any invocation.
+_JOINED_WITHIN = timedelta(hours=1)
 _AS_SEEN = "#status = :seen AND #attempt = :seen_attempt AND #attempts = :seen_attempts"
 _RUNS = "#attempt = :own AND #status IN (:created, :processing)"
 _ENDED = "#attempt = :own AND NOT #status IN (:created, :processing)"
@@ -45,6 +48,11 @@ class NewTask:
     def claimed(self) -> bool:
         """Return whether several transactions store it, under a claim."""
         return len(self.items) > AT_ONCE
+
+    def times(self, at: datetime) -> dict[str, Any]:
+        """The times of all its rows."""
+        expires_at = int((at + self.lifetime).timestamp())
+        return {"created_at": at.isoformat(), "updated_at": at.isoformat(), "expires_at": expires_at}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +91,42 @@ class TasksTable(Table):
 
     def create(self, new: NewTask, at: datetime) -> bool:
         """Store all items, then the task. False: the task exists, or another call is creating it."""
-        return all(self.transact(actions) is None for actions in self._transactions(new, at))
+        begun = self._claim(new, at) if new.claimed else at
+        return begun is not None and all(self.transact(actions) is None for actions in self._transactions(new, begun))
+
+    def claims_other_items(self, new: NewTask) -> bool:
+        """Whether a call with other items is creating the task."""
+        claim = self.row(new.key.claim)
+        return claim is not None and claim["items_hash"]["S"] != new.items_hash
+
+    def _claim(self, new: NewTask, at: datetime) -> datetime | None:
+        """Claim the id for these items. Returns when their creation began; None: the task exists.
+
+        Calls with the same items join a creation that began a short time ago, and write the same rows. Any other claim
+        is replaced. Its caller may still be about to write: its rows are of another time, by which it is refused.
+        """
+        claim = {**new.key.claim, "kind": "claim", "items_hash": new.items_hash, **new.times(at)}
+        seen = {"items_hash": new.items_hash, "joined": (at - _JOINED_WITHIN).isoformat()}
+        put = self.put_action(claim, _FREE, seen)
+        cancelled = self.transact([self.check_action(new.key.row, NEW), put])
+        if cancelled is None:
+            return at
+        other = None if 0 in cancelled.refusals else cancelled.refusals[1].item
+        return datetime.fromisoformat(other["created_at"]["S"]) if other else None
 
     def _transactions(self, new: NewTask, at: datetime) -> Iterator[list[Action]]:
-        """The last one writes the task. If there are several, a claim says meanwhile whose items are being stored."""
-        key = new.key
-        expires_at = int((at + new.lifetime).timestamp())
-        common = {"created_at": at.isoformat(), "updated_at": at.isoformat(), "expires_at": expires_at}
+        """The last one writes the task. If there are several, each checks the claim."""
+        key, times = new.key, new.times(at)
         # Leases of an older task of this id may outlive it. The round names the work of a new one.
-        common_of_items = {**_NEW_ITEM, "round": int(at.timestamp()), **common}
+        common_of_items = {**_NEW_ITEM, "round": int(at.timestamp()), **times}
         puts = (
             self.put_action({**key.item(number), "item": item, **common_of_items})
             for number, item in enumerate(new.items, start=1)
         )
         *first, last = batched(puts, AT_ONCE, strict=False)
-        claim = {"items_hash": new.items_hash}
-        claimed = self.check_action(key.claim, _CLAIMED, claim)
-        new_claim = self.put_action({**key.claim, "kind": "claim", **claim, **common})
-        begin = [self.check_action(key.row, NEW), new_claim]
-        for index, items in enumerate(first):
-            yield [*([claimed] if index else begin), *items]
+        claim = {"items_hash": new.items_hash, "created_at": times["created_at"]}
+        for items in first:
+            yield [self.check_action(key.claim, _CLAIMED, claim), *items]
         task = {
             **key.row,
             "kind": "task",
@@ -115,8 +139,8 @@ class TasksTable(Table):
             "completed_items": 0,
             "failed_items": 0,
             "history": [],
-            **claim,
-            **common,
+            "items_hash": new.items_hash,
+            **times,
             OPEN_SINCE: at.isoformat(),
         }
         # Without a claim of its own, the task ends any claim of others.

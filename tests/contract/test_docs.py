@@ -14,9 +14,10 @@ from tests.kit.template import FUNCTIONS, TEMPLATE, of_type
 FUNCTION_TABLE = (ROOT / "docs" / "functions.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 # Each machine is described in one of these.
-MACHINE_DOCS = ARCHITECTURE + "".join(
+MACHINE_DOCS = "".join(
     (ROOT / "docs" / name).read_text()
     for name in (
+        "orders.md",
         "user-import.md",
         "commands.md",
         "imports.md",

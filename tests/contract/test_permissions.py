@@ -75,7 +75,7 @@ OPERATORS = ("idempotency/operators.py", "idempotency/dynamodb.py:read")
 LEASED = TaskType("leased", Text, lambda *_: lambda *_: {}, Work("Leased", Unknown.HOLD))
 # Methods of ours that are named like one of a client.
 OURS = {
-    "commands/publish_handlers.py:publish_command publish",
+    "commands/handlers.py:publish_command publish",
     "webhooks/subscribe_handlers.py:subscribe_webhook subscribe",
     "webhooks/subscribing.py:Subscribing.subscribe subscribe",
     "runtime/exchange.py:Place.connect create_connection",
@@ -91,7 +91,6 @@ OF_IMPORTS = (
     "RegisterResult",
     "ResultCsvFileCreate",
 )
-OF_COMMANDS = ("CheckVersion", "CommandEnded", "RetryCommand", "WaitPrevCommand")
 OF_WEBHOOKS = ("RemoveWebhook", "SubscribeWebhook")
 UNREAD: dict[str, set[str]] = {
     **{f"{name}Function": {"ALLOWED_SECURITY_PROFILES", *OF_RECORDS} for name in OF_IMPORTS},
@@ -106,7 +105,6 @@ UNREAD: dict[str, set[str]] = {
     },
     "StartUserImportFunction": OF_RECORDS,
     "ReportOrdersFunction": {"RECORD_LIFETIME_DAYS"},
-    **{f"{name}Function": {"COMMAND_LIFETIME_DAYS"} for name in OF_COMMANDS},
     **{f"{name}Function": {"RECORD_LIFETIME_DAYS", "WEBHOOK_CA_CERTIFICATE"} for name in OF_WEBHOOKS},
 }
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}

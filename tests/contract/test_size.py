@@ -3,6 +3,7 @@
 import pytest
 
 from tests.kit import size
+from tests.kit.project import ROOT
 from tests.kit.size import FIELD, Tree, repeated
 
 LINES = "".join(f"step({number})\n" for number in range(10))
@@ -54,6 +55,7 @@ def test_repeated_block_counts_where_it_is(texts: list[str], blocks: list[int]) 
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a copy without history has no commits")
 def test_commit_is_a_column(capsys: pytest.CaptureFixture[str]) -> None:
     assert size.main(["HEAD"]) == 0
     assert capsys.readouterr().out.split()[:2] == ["HEAD", "now"]

@@ -16,12 +16,12 @@ from accounts.errors import InvalidApplication
 from accounts.submit_request import parse_submit
 from approvals.errors import InvalidApproval, InvalidDecision
 from approvals.request import parse_decision, parse_request
-from commands.request import parse_order, parse_skip
+from commands.requests import parse_retry, parse_skip
 from entities.command import publish_parser
 from entities.errors import InvalidCommand
 from entities.registered import TYPES
 from imports.errors import InvalidImport
-from imports.request import parse_stop
+from imports.requests import parse_stop
 from runtime.text import UNSAFE_TO_PRINT, problem
 from stepwise.cli import checks
 from stepwise.console.changes import Change, InvalidForm, checked
@@ -47,6 +47,7 @@ FORBIDDEN = (
 LINES = ("a\nb", "a\tb", "a\u2028b", "a\r")
 GOOD = ("Zoë", "Zoe\u0308", "نمی\u200cخواهم", "👩\u200d💻", "葛\U000e0100", "O'Brien", "co\u00adop", "ก็ดี")
 
+parse_command = publish_parser(lambda: TYPES)
 _FORM = Change("x", "X", lambda _: "", lambda _: (), lambda *_: "", fields=(FormField("reason", "Why"),))
 
 
@@ -62,11 +63,11 @@ def _argument(check: Callable[[str], str]) -> Callable[[dict[str, Any]], Any]:
 # Parser, what it accepts, field, error, whether the field may have several lines.
 DOORS: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str, type[Exception], bool]] = {
     **{
-        f"command {name}": (publish_parser(TYPES), event("commands/publish_command"), name, InvalidCommand, False)
+        f"command {name}": (parse_command, event("commands/publish_command"), name, InvalidCommand, False)
         for name in ("name", "id", "request_id")
     },
-    "retry by": (parse_order, event("commands/retry_command"), "by", InvalidCommand, False),
-    "retry reason": (parse_order, event("commands/retry_command"), "reason", InvalidCommand, True),
+    "retry by": (parse_retry, event("commands/retry_command"), "by", InvalidCommand, False),
+    "retry reason": (parse_retry, event("commands/retry_command"), "reason", InvalidCommand, True),
     "skip by": (parse_skip, event("commands/skip_command"), "by", InvalidCommand, False),
     "decided_by": (parse_decision, event("approvals/decide_approval"), "decided_by", InvalidDecision, False),
     "subject": (parse_request, event("approvals/request_approval"), "subject", InvalidApproval, False),

@@ -344,7 +344,7 @@ def test_stopped_import_has_a_result_file_and_can_be_retried(imports: Imports, s
 
 def test_defect_is_reported_without_its_message(imports: Imports, stack: Stack, resources: Resources) -> None:
     persons = people(1)
-    with environment(stack, resources, "UserCreate", MAX_IMPORT_ROWS="many"):
+    with environment(stack, resources, "UserCreate", RECORD_LIFETIME_DAYS="many"):
         ended = imports.run(csv_file(persons))
 
     assert ended.codes == ["UnexpectedFailure"]

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from commands.executions import Executions
-from commands.machine import Machine
-from commands.request import TargetTask, Task, WaitingTask
-from commands.waking import Turns
+from commands.recovery import Turns
+from commands.requests import StateInput, TargetInput, WaitInput
+from commands.running import Running
 from entities.command import Attempt, Key, publish_parser
 from entities.errors import TargetUnavailable
 from entities.gate import Gates
 from entities.publish import Publication
-from entities.state import Gate, Tables
+from entities.state import Gate
+from entities.tables import Tables
 from entities.targets import Document, Target, is_shown
 from entities.types import EntityType, Types
 from idempotency import StepStore
+from runtime.machine import Machine
 from stepwise.operations.stack import plain
 
 if TYPE_CHECKING:
@@ -171,19 +172,19 @@ class World:
         return Gates(self.client, self.tables)
 
     @property
-    def machine(self) -> Machine:
-        return Machine(self.gates, self.types)
+    def running(self) -> Running:
+        return Running(self.gates, self.types)
 
     @property
     def turns(self) -> Turns:
         return Turns(self.gates, self.types, LIFETIME_DAYS)
 
     @property
-    def executions(self) -> Executions:
-        return Executions(lambda: self.machines, "arn:aws:states:us-east-1:000000000000:stateMachine:command")  # type: ignore[arg-type,return-value]
+    def machine(self) -> Machine:
+        return Machine(lambda: self.machines, "arn:aws:states:us-east-1:000000000000:stateMachine:command")
 
     def publish(self, document: Mapping[str, Any], *, owner: str = "") -> Any:
-        command = publish_parser(self.types)(document)
+        command = publish_parser(lambda: self.types)(document)
         steps = StepStore(self.client, self.records, lifetime=timedelta(days=90))
         publication = Publication(self.gates, self.types, steps, LIFETIME_DAYS)
         return publication.publish(command, owner or f"call-{next(self._calls)}", self.now)
@@ -191,12 +192,12 @@ class World:
     def finish(self, version: int, *, number: int = 1, **at: str) -> None:
         """Run a version from its first state to its last."""
         task = self.task(version, number, **at)
-        assert self.machine.check_version(task) == 0
-        self.machine.set_lifetime(task, LIFETIME_DAYS, self.now)
-        self.machine.check_replaced(task, self.now)
-        for target in self.machine.transform(task, self.now):
-            self.machine.synchronize(self.target_task(version, target, number, **at), self.targets, self.now)
-        self.machine.finish(task, self.targets, self.now)
+        assert self.running.check_version(task) == 0
+        self.running.set_lifetime(task, LIFETIME_DAYS, self.now)
+        self.running.check_replaced(task, self.now)
+        for target in self.running.transform(task, self.now):
+            self.running.synchronize(self.target_task(version, target, number, **at), self.targets, self.now)
+        self.running.finish(task, self.targets, self.now)
 
     def run(self, document: Mapping[str, Any]) -> None:
         """Publish a version, and finish it."""
@@ -217,18 +218,22 @@ class World:
             ExpressionAttributeValues={":version": {"N": str(version)}},
         )
 
+    def start(self, attempt: Attempt) -> None:
+        """Start the execution of an attempt."""
+        self.machine.start(attempt.name, attempt.input)
+
     def attempt(self, version: int, number: int = 1, *, sk: str = "ORDER#order123") -> Attempt:
         return Attempt(Key("TENANT#tenant1", sk), version, number)
 
-    def task(self, version: int, number: int = 1, **at: str) -> Task:
-        return Task(**self._input(version, number, **at))
+    def task(self, version: int, number: int = 1, **at: str) -> StateInput:
+        return StateInput(**self._input(version, number, **at))
 
-    def waiting_task(self, version: int, token: str, number: int = 1) -> WaitingTask:
+    def waiting_task(self, version: int, token: str, number: int = 1) -> WaitInput:
         self.machines.waiting.add(token)
-        return WaitingTask(**self._input(version, number), token=token)
+        return WaitInput(**self._input(version, number), token=token)
 
-    def target_task(self, version: int, target: str, number: int = 1, **at: str) -> TargetTask:
-        return TargetTask(**self._input(version, number, **at), target=target)
+    def target_task(self, version: int, target: str, number: int = 1, **at: str) -> TargetInput:
+        return TargetInput(**self._input(version, number, **at), target=target)
 
     def _input(self, version: int, number: int, **at: str) -> dict[str, Any]:
         own = self.attempt(version, number, **at)

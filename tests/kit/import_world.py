@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import batched
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from botocore.exceptions import ClientError
 
@@ -15,21 +15,18 @@ from entities.publish import Publication
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import RoundStore, StepStore
-from imports.batch_record import BatchRecord
 from imports.batches import Batches, marks_of, planned, read_rows
-from imports.creation import Creation
-from imports.direct import Direct
-from imports.executions import Machines
+from imports.creation import Creation, Direct
+from imports.executions import Machines, stop_import
 from imports.files import Files
 from imports.finalizing import Finalization
-from imports.following import Following
-from imports.keys import ImportKey
 from imports.loading import INDEX
 from imports.loading_state import load
-from imports.request import Job, Pointer, StopRequest, parse_create
-from imports.state import BATCH_ROWS, Import
-from imports.stopping import stop
+from imports.recovery import Following
+from imports.requests import Job, Pointer, StopRequest, parse_create
+from imports.state import BATCH_ROWS, BatchRecord, Import, ImportKey
 from imports.table import ImportsTable
+from imports.zips import Children
 from stepwise.operations.stack import plain
 from tests.kit.commands import LIFETIME_DAYS, START, World, new_tables
 from tests.kit.engines import in_process_s3
@@ -39,6 +36,13 @@ if TYPE_CHECKING:
 
 TENANT = "tenant1"
 LIFETIME = timedelta(days=90)
+
+
+class Arns(NamedTuple):
+    """The ARNs of the two machines."""
+
+    import_csv_arn: str = "arn:aws:states:r:1:stateMachine:import-csv"
+    import_zip_arn: str = "arn:aws:states:r:1:stateMachine:import-zip"
 
 
 class StepFunctions:
@@ -76,7 +80,7 @@ class ImportWorld:
         s3.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
         self.files = Files(s3, self.bucket)
         self.stepfunctions = StepFunctions()
-        self.machines = Machines(lambda: self.stepfunctions, "arn:aws:states:r:1:stateMachine:import-csv")
+        self.machines = Machines(lambda: self.stepfunctions, Arns())
 
     def over(self, client: "DynamoDBClient") -> "ImportWorld":
         """The same tables, reached by another client."""
@@ -158,10 +162,11 @@ class ImportWorld:
         return str(self.finalization.finish_cut_off(self.made(import_id), self.now))
 
     def stop(self, import_id: str) -> Any:
-        return stop(self.table, self.machines, StopRequest(TENANT, import_id, "operator"), self.now)
+        return stop_import(self.table, self.machines, StopRequest(TENANT, import_id, "operator"), self.now)
 
     def follow(self, *records: Any) -> Any:
-        return Following(self.table, self.machines).follow(records, self.now)
+        children = Children(self.table, self.machines)
+        return Following(self.table, self.machines, children).follow(records, self.now)
 
     def made(self, import_id: str) -> Import:
         return self.table.known(ImportKey(TENANT, import_id))

@@ -199,7 +199,8 @@ class Wire:
         importlib.import_module(function.module)
         # Handlers of other modules, too, as long as a context has several.
         context = function.module.partition(".")[0]
-        for name in [name for name in sys.modules if name.startswith(f"{context}.") and name.endswith("handlers")]:
+        handlers = {name for name in sys.modules if name.startswith(f"{context}.") and name.endswith("handlers")}
+        for name in handlers | {function.module}:
             _forget(sys.modules[name])
         _invoke(function, event, run)
         return run

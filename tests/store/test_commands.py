@@ -34,7 +34,7 @@ def waiting(world: World) -> None:
     """Two versions, the first at its turn, the second about to wait."""
     world.publish(order())
     world.publish(order(2))
-    world.machine.set_lifetime(world.task(1), 1, START)
+    world.running.set_lifetime(world.task(1), 1, START)
 
 
 def dead(world: World) -> None:
@@ -55,15 +55,15 @@ def publish_sync(world: World) -> Any:
 
 
 def park(world: World) -> None:
-    world.machine.wait(world.waiting_task(2, "token"), world.executions, START)
+    world.running.wait(world.waiting_task(2, "token"), world.machine, START)
 
 
 def set_lifetime(world: World) -> None:
-    world.machine.set_lifetime(world.task(1), 1, START)
+    world.running.set_lifetime(world.task(1), 1, START)
 
 
 def finish(world: World) -> None:
-    world.machine.finish(world.task(1), {}, START)
+    world.running.finish(world.task(1), {}, START)
 
 
 def end(world: World) -> None:
@@ -72,7 +72,7 @@ def end(world: World) -> None:
 
 def retry(world: World) -> None:
     for attempt in world.gates.retry(world.attempt(1).key, "me", "why", START):
-        world.executions.start(attempt)
+        world.start(attempt)
 
 
 def skip(world: World) -> None:
@@ -177,7 +177,7 @@ def test_no_wakeup_is_lost_when_a_version_parks_while_its_predecessor_finishes(d
         world = World(database.shared)
         waiting(world)
         at_once(lambda world=world: park(world), lambda world=world: finish(world))  # type: ignore[misc]
-        world.turns.wake(world.gate(), world.executions)
+        world.turns.wake(world.gate(), world.machine)
 
         assert world.machines.answered == {"token": "{}"}
 
@@ -185,8 +185,8 @@ def test_no_wakeup_is_lost_when_a_version_parks_while_its_predecessor_finishes(d
 def test_a_version_finishes_once(world: World) -> None:
     world.run(order())
     world.publish(order(2))
-    world.machine.set_lifetime(world.task(2), 1, START)
-    answers = at_once(*(lambda: world.machine.finish(world.task(2), {}, START) for _ in range(6)))
+    world.running.set_lifetime(world.task(2), 1, START)
+    answers = at_once(*(lambda: world.running.finish(world.task(2), {}, START) for _ in range(6)))
 
     assert answers == [None] * 6
     assert world.history() == {"1": {"status": "confirmed", "total": 1000}}
@@ -196,7 +196,7 @@ def test_a_publication_and_a_finish_at_the_same_time_leave_the_index_right(datab
     for _ in range(10):
         world = World(database.shared)
         world.publish(order())
-        world.machine.set_lifetime(world.task(1), 1, START)
+        world.running.set_lifetime(world.task(1), 1, START)
         at_once(lambda world=world: finish(world), lambda world=world: world.publish(order(2)))  # type: ignore[misc]
 
         assert (world.gate().finished, world.gate().published) == (1, 2)

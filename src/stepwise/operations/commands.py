@@ -11,7 +11,8 @@ from entities.command import Decision, Key, Pk, Sk
 from entities.lagging import LAGGING_SINCE
 from entities.reading import Moment, entity_of
 from entities.registered import TYPES
-from entities.state import CommandRow, Gate, States, Tables
+from entities.state import PENDING_SINCE, CommandRow, Gate
+from entities.tables import States, Tables
 from idempotency import StateConflict
 from idempotency.dynamodb import read_rows
 from runtime.validation import parser
@@ -24,7 +25,8 @@ from .stack import Stack
 from .targets import targets_of
 from .values import utc_time
 
-PENDING_SINCE = "pending_since"
+# Of a version that a person names.
+_MAX_DIGITS = 10
 MAX_SHOWN = 100
 """Versions of one key: as many as one call reads."""
 _ERRORS = {
@@ -213,12 +215,7 @@ def _error(stack: Stack, gate: Gate) -> str:
 
 def error_of(row: CommandRow) -> str:
     """The error of a command that failed, as text; empty without one."""
-    error = row.item.get("error", {}).get("M", {})
-    return ": ".join(error[name]["S"] for name in ("type", "message") if name in error and error[name]["S"])
-
-
-# Of a version.
-_MAX_DIGITS = 10
+    return ": ".join(row.error[name] for name in ("type", "message") if row.error.get(name))
 
 
 class NoSuchVersion(CommandError):

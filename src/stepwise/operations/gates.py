@@ -1,13 +1,11 @@
 """Corrects a gate that is older than the rows of its key, as after a restore of GatesTable alone."""
 
 from datetime import datetime
-from itertools import takewhile
 from typing import Any
 
 from entities.command import Key
-from entities.consistency import GATE, Consistency, Seen, version_of
-from entities.lagging import LAGGING_SINCE
-from entities.state import SKIPPED, Tables
+from entities.lagging import GATE, LAGGING_SINCE, Consistency, Seen
+from entities.tables import Tables
 from idempotency import Contention, transact
 from idempotency.dynamodb import Action
 from idempotency.expressions import condition_check, conditional_update
@@ -22,9 +20,13 @@ def rebuild_gate(client: Any, tables: Tables, key: Key, at: datetime) -> int:
     """
     for _ in range(_ROUNDS):
         seen = Consistency(client, tables).seen(key)
-        if seen and (not seen.problem or transact(client, _writes(tables, key, seen, at)) is None):
+        if seen and (_is_right(seen) or transact(client, _writes(tables, key, seen, at)) is None):
             return seen.data_version
     raise Contention(f"{key.sk} is being published by other calls")
+
+
+def _is_right(seen: Seen) -> bool:
+    return not seen.problem and not (seen.gate and GATE in seen.gate.lagging)
 
 
 def _writes(tables: Tables, key: Key, seen: Seen, at: datetime) -> list[Action]:
@@ -57,10 +59,9 @@ def _writes(tables: Tables, key: Key, seen: Seen, at: datetime) -> list[Action]:
 def _corrected(seen: Seen) -> dict[str, Any]:
     """The correct attributes of the gate. Empty sets are removed."""
     known, finished, dead = (seen.gate.published, seen.gate.finished, seen.gate.dead) if seen.gate else (0, 0, ())
-    finished = max(finished, seen.data_version)
-    finished += len(list(takewhile(lambda row: row.status == SKIPPED, seen.unknown)))
-    published = max(known, seen.data_version, *map(version_of, seen.unknown))
-    failed = {version_of(row) for row in seen.unknown if row.has_failed}
+    finished = max(finished, seen.data_version) + len(seen.ended)
+    published = max(known, seen.data_version, *(row.version for row in seen.unknown))
+    failed = {row.version for row in seen.unknown if row.has_failed}
     return {
         "published": published,
         "finished": finished,

@@ -3,16 +3,16 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from accounts.definition import ACCOUNT_SETUP
-from entities.consistency import GATE
+from entities.lagging import GATE
 from idempotency import LeaseRecord
 from idempotency import Status as LeaseStatus
-from imports.keys import ImportKey
-from imports.state import Import, Status
+from imports.state import Import, ImportKey, Status
 from stepwise.operations import audit, commands, imports, queues, recovery, runs, user_imports, work
 from stepwise.operations.commands import name_of
 from stepwise.operations.errors import Word
@@ -20,6 +20,8 @@ from stepwise.operations.executions import RUNNING
 from stepwise.operations.imports import ImportNotFound
 from stepwise.operations.runs import Run
 from stepwise.operations.stack import Stack
+
+type Alarm = Mapping[str, Any]
 
 _PROBLEMS = {
     LeaseStatus.HELD: "held: a person must find out whether it took effect",
@@ -226,6 +228,49 @@ def _queues(stack: Stack, name: str) -> Iterator[Concern]:
             yield Concern("queues", one.name, problem, queues.cause(stack, one), see)
 
 
+def _alarms(stack: Stack, name: str) -> Iterator[Concern]:
+    """Alarms that are on, with what is behind each: one alarm watches up to ten resources."""
+    pages = stack.client("cloudwatch").get_paginator("describe_alarms").paginate(StateValue="ALARM")
+    on = {alarm["AlarmName"]: alarm for page in pages for alarm in page["MetricAlarms"]}
+    # To list the resources of all nested stacks takes seconds.
+    if not any(one.startswith(f"{name}-") for one in on):
+        return
+    for logical_id, physical_id in stack.resources(name, "AWS::CloudWatch::Alarm"):
+        if alarm := on.get(physical_id):
+            cause = "; ".join(_alarm_causes(stack, alarm)) or alarm["StateReason"]
+            since = alarm["StateUpdatedTimestamp"].astimezone(UTC).isoformat(timespec="seconds")
+            yield Concern("alarms", logical_id, "is on: docs/alarms.md", cause, ("status",), since)
+
+
+def _alarm_causes(stack: Stack, alarm: Alarm) -> Iterator[str]:
+    """The metrics that breach the alarm's threshold now, each with its resource and value."""
+    missing = alarm["ComparisonOperator"] == "LessThanThreshold"
+    queries = [query for query in alarm.get("Metrics") or [_only(alarm)] if "MetricStat" in query]
+    period = timedelta(seconds=max(query["MetricStat"]["Period"] for query in queries))
+    now = datetime.now(UTC)
+    answer = stack.client("cloudwatch").get_metric_data(
+        MetricDataQueries=[{**query, "ReturnData": True} for query in queries],
+        StartTime=now - period * alarm["EvaluationPeriods"],
+        # Excluded itself.
+        EndTime=now + period,
+    )
+    values = {result["Id"]: result["Values"] for result in answer["MetricDataResults"]}
+    for query in queries:
+        found = values.get(query["Id"], [])
+        value = sum(found) if missing else max(found, default=0)
+        if value < alarm["Threshold"] if missing else value >= alarm["Threshold"]:
+            metric = query["MetricStat"]["Metric"]
+            resources = [one["Value"].rpartition(":")[2] for one in metric.get("Dimensions", [])]
+            yield " of ".join([metric["MetricName"], *resources]) + f": {value:g}"
+
+
+def _only(alarm: Alarm) -> Mapping[str, Any]:
+    """The query of an alarm without metric math."""
+    metric = {name: alarm[name] for name in ("Namespace", "MetricName", "Dimensions") if name in alarm}
+    statistic = alarm.get("Statistic") or alarm["ExtendedStatistic"]
+    return {"Id": "only", "MetricStat": {"Metric": metric, "Period": alarm["Period"], "Stat": statistic}}
+
+
 PROVIDERS: Mapping[str, tuple[str, Callable[[Stack, str], Iterable[Concern]]]] = {
     "orders": ("OrdersTable", _orders),
     "work": ("IdempotencyTable", _work),
@@ -235,5 +280,6 @@ PROVIDERS: Mapping[str, tuple[str, Callable[[Stack, str], Iterable[Concern]]]] =
     "imports": ("ImportCsvArn", _imports),
     "user_imports": ("UserImportArn", _user_imports),
     "queues": ("", _queues),
+    "alarms": ("", _alarms),
 }
 """By context: an output that the stack has if the context is deployed, and what names its concerns."""

@@ -8,10 +8,10 @@ from functools import partial
 from itertools import batched
 
 from entities.command import Key
-from entities.consistency import GATE
+from entities.lagging import GATE
 from entities.rebuild import Rebuild
 from entities.registered import TARGETS, TYPES, targets
-from entities.state import Tables
+from entities.tables import Tables
 from entities.targets import Target, TargetEnvironment
 from entities.types import EntityType
 
@@ -43,11 +43,11 @@ def targets_of(stack: Stack, kind: EntityType) -> Mapping[str, Target]:
 def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
     """Bring a target of one key, or its gate, to its data. Returns the version; 0 for none.
 
-    Raises NoSuchTarget, Contention, StoreUnavailable, TargetUnavailable.
+    Raises NoSuchTarget, Contention, StateConflict, StoreUnavailable, TargetUnavailable.
     """
     if name == GATE:
         return rebuild_gate(stack.dynamodb, tables, key, datetime.now(UTC))
-    return Rebuild(stack.dynamodb, tables).run(key, name, _target(stack, name))
+    return Rebuild(stack.dynamodb, tables).run(key, name, _target(stack, name), datetime.now(UTC))
 
 
 def rebuild_all(stack: Stack, tables: Tables, name: str, progress: Callable[[int], None]) -> tuple[int, list[Failed]]:
@@ -81,7 +81,7 @@ def keys(stack: Stack, tables: Tables, name: str) -> Iterator[Key]:
 
 def _rebuilt(rebuild: Rebuild, name: str, target: Target, key: Key) -> Failed | None:
     try:
-        rebuild.run(key, name, target)
+        rebuild.run(key, name, target, datetime.now(UTC))
     except Exception as error:
         # Whatever is wrong with a key, it must not stop the others.
         return Failed(key, f"{type(error).__name__}: {error}")

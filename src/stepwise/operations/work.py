@@ -8,7 +8,7 @@ from accounts.processor import CREATE as CREATE_CARD
 from api.once import WORK as HTTP_REQUEST
 from idempotency import LeaseOperations, LeaseRecord, Status
 from idempotency.saga.state import may_stand_outside
-from imports.starting import START_IMPORT
+from imports.requests import START_IMPORT
 from jobs.service import RUN_JOB
 from ordering.definition import ORDER_SAGA
 from ordering.payments.gateway import CHARGE

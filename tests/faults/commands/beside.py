@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from commands import finish_handlers
+from commands import handlers
 from entities.command import Key
 from entities.rebuild import Rebuild
 from runtime.dynamodb import dynamodb
+from tests.faults.actors.engine import START
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
 
@@ -23,5 +24,5 @@ class Rebuilding(Invocation):
 
 def rebuild(event: Document, _: object) -> int:
     """A handler that does what the command does for one key."""
-    tables, key = finish_handlers.machine().gates.tables, Key(event["pk"], event["sk"])
-    return Rebuild(dynamodb(), tables).run(key, event["target"], finish_handlers.targets()[event["target"]])
+    tables, key = handlers.gates("data", "history").tables, Key(event["pk"], event["sk"])
+    return Rebuild(dynamodb(), tables).run(key, event["target"], handlers.targets()[event["target"]], START)

@@ -7,16 +7,16 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any
 
-from commands import finish_handlers, handlers
-from commands.machine import Machine
-from commands.waking import Turns
+from commands import handlers
+from commands.recovery import Turns
+from commands.running import Running
 from entities import publish
 from entities.catalog import CatalogBucket
 from entities.gate import Gates
 from entities.products import ProductsTable
 from entities.publish import Publication
-from entities.rows import Rows
-from entities.state import CommandRow, Gate, State, States
+from entities.state import CommandRow, Gate, State
+from entities.tables import Rows, States
 from entities.types import Types
 from idempotency import transact
 from idempotency.dynamodb import read_rows, update
@@ -93,17 +93,17 @@ def _no_fence() -> AbstractContextManager[None]:
 )
 def _wake_by_predecessor() -> AbstractContextManager[Any]:
     """Who dies between the two, or is skipped, wakes nobody."""
-    finish = Machine.finish
+    finish = Running.finish
     wake = Turns.wake
 
     def finish_and_wake(self: Any, task: Any, targets: Any, at: Any) -> None:
         finish(self, task, targets, at)
-        gate = self.gates.states.gate(task.own.key)
+        gate = self.gates.states.gate(task.named.key)
         if gate.turn == task.version + 1:
             wake(handlers.turns(), gate, handlers.tokens())
 
     stack = ExitStack()
-    stack.enter_context(replaced(Machine, "finish", finish_and_wake))
+    stack.enter_context(replaced(Running, "finish", finish_and_wake))
     stack.enter_context(replaced(Turns, "wake", lambda *_: None))
     return stack
 
@@ -122,17 +122,16 @@ def _abort_ignored() -> AbstractContextManager[None]:
 @mutant("data that is written before finish", breaks.DATA)
 def _data_first() -> AbstractContextManager[None]:
     """What fails afterwards is already seen."""
-    transform = Machine.transform
+    transform = Running.transform
 
     def transform_and_write(self: Any, task: Any, at: Any) -> Any:
         targets = transform(self, task, at)
-        state = self.gates.states.at_turn(task.own, data=True)
-        transact(
-            self.gates.client, [_unconditional(finish_handlers.machine().gates.rows.data(state.change, at.isoformat()))]
-        )
+        state = self.gates.states.at_turn(task.named, data=True)
+        data = handlers.gates("data", "history").rows.data(state.change, at.isoformat())
+        transact(self.gates.client, [_unconditional(data)])
         return targets
 
-    return replaced(Machine, "transform", transform_and_write)
+    return replaced(Running, "transform", transform_and_write)
 
 
 @mutant("an object that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)

@@ -5,15 +5,14 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
-from commands.sweep import CommandSweep
-from commands.waking import Turns
+from commands.recovery import Turns
 from entities import catalog
 from entities.command import Attempt
 from entities.document import document_of
 from entities.lagging import Lagging
 from entities.rebuild import Rebuild
-from entities.rows import Rows
 from entities.state import Gate
+from entities.tables import Rows, States
 from idempotency.dynamodb import read_rows
 from runtime.streams import images
 from tests.faults import faults as f
@@ -40,12 +39,12 @@ def _shared_names() -> AbstractContextManager[None]:
 )
 def _sweep_of_one_key() -> AbstractContextManager[None]:
     """It looks at the key that is pending for the longest time alone."""
-    index = CommandSweep._index
+    listed = States.listed
 
-    def oldest(self: Any, name: str) -> Any:
-        return islice(sorted(index(self, name), key=lambda gate: gate[name]["S"]), 1)
+    def oldest(self: Any, index: str) -> Any:
+        return islice(sorted(listed(self, index), key=lambda gate: gate.pending_since), 1)
 
-    return replaced(CommandSweep, "_index", oldest)
+    return replaced(States, "listed", oldest)
 
 
 @mutant(
@@ -61,11 +60,11 @@ def _skipped_at_death_only() -> AbstractContextManager[None]:
     """It looks when a version dies, and not when its turn comes."""
     followed = Turns.follow
 
-    def follow(self: Any, record: Any, executions: Any, at: Any) -> None:
+    def follow(self: Any, record: Any, machine: Any, at: Any) -> None:
         before, after = (Gate.of(image) if image else None for image in images(record))
         if before and after and before.dead == after.dead and after.blocked:
             return
-        followed(self, record, executions, at)
+        followed(self, record, machine, at)
 
     return replaced(Turns, "follow", follow)
 
@@ -80,7 +79,7 @@ def _not_listed() -> AbstractContextManager[None]:
 def _rebuild_unchecked() -> AbstractContextManager[None]:
     """It takes every newer version for one that was skipped."""
 
-    def run(self: Any, key: Any, _: str, target: Any) -> int:
+    def run(self: Any, key: Any, _: str, target: Any, __: Any) -> int:
         item, row = read_rows(self.client, [(self.tables.gates, key.row), (self.tables.data, key.row)])
         if item and row:
             target.write(document_of(row), None, skipped=Gate.of(item).published)

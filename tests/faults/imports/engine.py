@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from ministack.services import s3, stepfunctions
 
 import imports.creation
-import imports.direct
 import imports.executions
 import imports.finalizing
+import imports.handlers
 import imports.results
-import imports.row_handlers
 import runtime.sweep
 from entities.products import PRODUCT
 from entities.registered import TYPES
@@ -49,13 +48,13 @@ class Engine(shared.Engine):
 
     def begin(self, run: "Run") -> None:
         super().begin(run)
-        for module in (imports.direct, imports.finalizing):
+        for module in (imports.creation, imports.finalizing):
             replace(module, "BATCH_ROWS", run.plan.batch_rows)
 
     def clear(self) -> None:
         super().clear()
         stepfunctions._map_runs.clear()
-        imports.row_handlers.plan.cache_clear()
+        imports.handlers.plan.cache_clear()
 
     def make_bucket(self) -> None:
         super().make_bucket()
@@ -67,7 +66,7 @@ class Engine(shared.Engine):
 
     def hold(self) -> None:
         super().hold()
-        replace(imports.executions, "time", self.waits)
+        replace(imports.executions, "time", self.long_waits)
         replace(runtime.sweep, "random", STEADY)
         for module in (imports.creation, imports.results):
             replace(module, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))

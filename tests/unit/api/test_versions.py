@@ -8,7 +8,7 @@ import pytest
 from api import commands
 from api.answer import Problem
 from api.request import Request
-from entities.state import Tables
+from entities.tables import Tables
 from tests.kit.commands import World, order
 from tests.unit.dynamodb import client
 
@@ -22,7 +22,7 @@ def world() -> World:
     made = World(client())
     for version in range(1, 6):
         made.publish(order(version))
-    made.machine.set_lifetime(made.task(1), 30, made.now)
+    made.running.set_lifetime(made.task(1), 30, made.now)
     return made
 
 

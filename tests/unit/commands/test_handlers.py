@@ -1,6 +1,5 @@
 """A product's life through the real handlers, with the payloads that the stack sends."""
 
-import importlib
 import json
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -10,13 +9,13 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from commands import handlers
 from entities.errors import InvalidCommand, NotBlocked, StaleCommand
 from runtime import clients
 from tests.kit.commands import Machines, World, new_tables, product
 from tests.unit import dynamodb
 
 CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 60_000)
-MODULES = ("document", "finish", "projection", "publish", "recovery", "start", "target")
 SK = "PRODUCT#tea-01"
 
 
@@ -52,9 +51,8 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator["Stack"]:
 
 def forget() -> None:
     clients.client.cache_clear()
-    for name in ("handlers", *(f"{module}_handlers" for module in MODULES)):
-        for value in vars(importlib.import_module(f"commands.{name}")).values():
-            getattr(value, "cache_clear", lambda: None)()
+    for value in vars(handlers).values():
+        getattr(value, "cache_clear", lambda: None)()
 
 
 class Stack:
@@ -65,36 +63,35 @@ class Stack:
     def machines(self) -> Machines:
         return self.world.machines
 
-    def call(self, module: str, name: str, event: Any) -> Any:
-        run = getattr(importlib.import_module(f"commands.{module}"), name)
-        answer = run(json.loads(json.dumps(event)), CONTEXT)
+    def call(self, name: str, event: Any) -> Any:
+        answer = getattr(handlers, name)(json.loads(json.dumps(event)), CONTEXT)
         return json.loads(json.dumps(answer))
 
     def publish(self, document: Any) -> Any:
-        return self.call("publish_handlers", "publish_command", document)
+        return self.call("publish_command", document)
 
     def start(self, version: int) -> dict[str, Any]:
         """Deliver the new row; returns the payload of the execution's states."""
         row = self.image(self.world.tables.commands, f"{SK}@{version}")
         record = {"eventName": "INSERT", "dynamodb": {"NewImage": row, "SequenceNumber": "1"}}
-        assert self.call("start_handlers", "start_commands", {"Records": [record]}) == {"batchItemFailures": []}
+        assert self.call("start_commands", {"Records": [record]}) == {"batchItemFailures": []}
         name = self.world.attempt(version, sk=SK).name
         return {**json.loads(self.machines.executions[name]["input"]), "execution": name}
 
     def run(self, task: dict[str, Any]) -> None:
-        assert self.call("handlers", "check_version", task) == {"result": 0}
-        self.call("handlers", "set_ttl_command", task)
-        self.call("document_handlers", "history_copy", task)
-        for target in self.call("document_handlers", "transform_data", task):
-            self.call("target_handlers", "sync_data", {**task, "target": target})
-        assert self.call("finish_handlers", "finish_command", task) == {}
+        assert self.call("check_version", task) == {"result": 0}
+        self.call("set_ttl_command", task)
+        self.call("history_copy", task)
+        for target in self.call("transform_data", task):
+            self.call("sync_data", {**task, "target": target})
+        assert self.call("finish_command", task) == {}
 
     def end(self, version: int, status: str = "ABORTED") -> None:
         own = self.world.attempt(version, sk=SK)
         document = {**own.key.row, "version": version, "attempt": 1}
         detail = {"name": own.name, "status": status, "input": json.dumps(document)}
         event = {"detail": {**detail, "executionArn": "-", "stateMachineArn": "-", "output": None}}
-        self.call("handlers", "command_ended", event)
+        self.call("command_ended", event)
 
     def image(self, table: str, sk: str) -> Any:
         key: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": sk}}
@@ -117,13 +114,13 @@ def test_a_successor_waits_and_is_woken(stack: Stack) -> None:
     for version in (1, 2):
         stack.publish(product(version))
     second = stack.start(2)
-    assert stack.call("handlers", "check_version", second) == {"result": 1}
+    assert stack.call("check_version", second) == {"result": 1}
     stack.machines.waiting.add("token")
-    stack.call("handlers", "wait_prev_command", {**second, "token": "token"})
+    stack.call("wait_prev_command", {**second, "token": "token"})
     before = stack.image(stack.world.tables.gates, SK)
     stack.run(stack.start(1))
     change = {"OldImage": before, "NewImage": stack.image(stack.world.tables.gates, SK), "SequenceNumber": "1"}
-    stack.call("handlers", "wake_commands", {"Records": [{"eventName": "MODIFY", "dynamodb": change}]})
+    stack.call("wake_commands", {"Records": [{"eventName": "MODIFY", "dynamodb": change}]})
 
     assert stack.machines.answered == {"token": "{}"}
     stack.run(second)
@@ -133,7 +130,7 @@ def test_a_successor_waits_and_is_woken(stack: Stack) -> None:
 def test_a_synchronous_product_is_shown_by_its_stream(stack: Stack) -> None:
     assert stack.publish(product(mode="sync"))["status"] == "finished"
     change = {"NewImage": stack.image(stack.world.tables.data, SK), "SequenceNumber": "1"}
-    stack.call("projection_handlers", "sync_targets", {"Records": [{"eventName": "INSERT", "dynamodb": change}]})
+    stack.call("sync_targets", {"Records": [{"eventName": "INSERT", "dynamodb": change}]})
 
     assert stack.catalog()["version"] == 1
 
@@ -144,12 +141,12 @@ def test_operators_retry_and_skip(stack: Stack) -> None:
         stack.publish(product(version))
     stack.end(1)
     stack.end(2, "SUCCEEDED")
-    assert stack.call("recovery_handlers", "retry_command", request)["versions"] == [1]
+    assert stack.call("retry_command", request)["versions"] == [1]
     assert stack.world.attempt(1, 2, sk=SK).name in stack.machines.executions
     with pytest.raises(NotBlocked):
-        stack.call("handlers", "skip_command", request)
+        stack.call("skip_command", request)
     with pytest.raises(InvalidCommand, match=r"^reason: "):
-        stack.call("handlers", "skip_command", {**request, "reason": ""})
+        stack.call("skip_command", {**request, "reason": ""})
 
 
 def test_skip_answers_which_version_it_was(stack: Stack) -> None:
@@ -157,7 +154,7 @@ def test_skip_answers_which_version_it_was(stack: Stack) -> None:
     stack.end(1)
     request = {"pk": "TENANT#tenant1", "sk": SK, "reason": "why", "by": "me"}
 
-    assert stack.call("handlers", "skip_command", request) == {
+    assert stack.call("skip_command", request) == {
         "pk": "TENANT#tenant1", "sk": f"{SK}@1", "version": 1, "status": "skipped"
     }  # fmt: skip
 
@@ -165,30 +162,22 @@ def test_skip_answers_which_version_it_was(stack: Stack) -> None:
 def test_sweep_is_told_nothing_and_finds_what_was_lost(stack: Stack) -> None:
     stack.publish(product())
 
-    assert stack.call("recovery_handlers", "sweep_commands", {})["started"] == 1
+    assert stack.call("sweep_commands", {})["started"] == 1
 
 
 def test_a_row_that_changed_starts_nothing(stack: Stack) -> None:
     stack.publish(product())
     record = {"eventName": "MODIFY", "dynamodb": {"NewImage": stack.image(stack.world.tables.commands, f"{SK}@1")}}
-    stack.call("start_handlers", "start_commands", {"Records": [record]})
+    stack.call("start_commands", {"Records": [record]})
 
     assert stack.machines.executions == {}
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("handlers", "set_ttl_command"),
-        ("document_handlers", "history_copy"),
-        ("document_handlers", "transform_data"),
-        ("finish_handlers", "finish_command"),
-    ],
-)
-def test_an_execution_by_another_name_is_stale(stack: Stack, module: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["set_ttl_command", "history_copy", "transform_data", "finish_command"])
+def test_an_execution_by_another_name_is_stale(stack: Stack, name: str) -> None:
     stack.publish(product())
     task = {**stack.start(1), "execution": "by-hand"}
 
-    assert stack.call("handlers", "check_version", task)["error"]["Error"] == "StaleCommand"
+    assert stack.call("check_version", task)["error"]["Error"] == "StaleCommand"
     with pytest.raises(StaleCommand):
-        stack.call(module, name, task)
+        stack.call(name, task)

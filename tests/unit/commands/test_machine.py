@@ -79,16 +79,16 @@ def test_check_version_says_whose_turn_it_is(world: World, version: int, number:
     world.publish(order())
     world.publish(order(2))
 
-    assert world.machine.check_version(world.task(version, number)) == result
+    assert world.running.check_version(world.task(version, number)) == result
 
 
 def test_a_finished_version_and_an_execution_under_another_name_are_stale(world: World) -> None:
     world.run(order())
     world.publish(order(2))
 
-    assert world.machine.check_version(world.task(1)) == -1
-    assert world.machine.check_version(replace(world.task(2), execution="by-hand")) == -1
-    assert world.machine.check_version(world.task(2)) == 0
+    assert world.running.check_version(world.task(1)) == -1
+    assert world.running.check_version(replace(world.task(2), execution="by-hand")) == -1
+    assert world.running.check_version(world.task(2)) == 0
 
 
 def test_execution_name_is_the_contracts() -> None:
@@ -101,7 +101,7 @@ def test_stray_calls_out_of_turn_write_nothing(shown: World, shelf: Shelf) -> No
     shown.publish(order(2))
     shown.publish(order(3))
     before = shown.everything()
-    machine = shown.machine
+    machine = shown.running
     for version, number in ((1, 1), (3, 1), (2, 2), (4, 1)):
         task, target = shown.task(version, number), shown.target_task(version, "shelf", number)
         with pytest.raises(StaleCommand):
@@ -127,11 +127,11 @@ def test_lifetime_may_be_set_by_two_calls_at_once(world: World, monkeypatch: pyt
     def first(*arguments: Any, **named: Any) -> Any:
         monkeypatch.undo()
         found = read(*arguments, **named)
-        world.machine.set_lifetime(world.task(1), 30, world.now)
+        world.running.set_lifetime(world.task(1), 30, world.now)
         return found
 
     monkeypatch.setattr(type(world.gates.states), "state", first)
-    world.machine.set_lifetime(world.task(1), 30, later)
+    world.running.set_lifetime(world.task(1), 30, later)
 
     assert world.command(1)["status"] == "set_ttl_command:FINISHED"
 
@@ -140,16 +140,16 @@ def test_finish_twice_is_finish_once(world: World) -> None:
     world.run(order())
     before = world.everything()
 
-    world.machine.finish(world.task(1), {}, START)
+    world.running.finish(world.task(1), {}, START)
     assert world.everything() == before
 
 
 def test_a_stray_finish_writes_the_targets_first(shown: World, shelf: Shelf) -> None:
     shown.publish(order())
     with pytest.raises(StaleCommand, match="set_ttl_command"):
-        shown.machine.finish(shown.task(1), shown.targets, START)
-    shown.machine.set_lifetime(shown.task(1), 1, START)
-    shown.machine.finish(shown.task(1), shown.targets, START)
+        shown.running.finish(shown.task(1), shown.targets, START)
+    shown.running.set_lifetime(shown.task(1), 1, START)
+    shown.running.finish(shown.task(1), shown.targets, START)
 
     assert shelf.version("TENANT#tenant1", "ORDER#order123") == 1
     assert shown.command(1)["lifetime_days"] == 7
@@ -157,21 +157,21 @@ def test_a_stray_finish_writes_the_targets_first(shown: World, shelf: Shelf) -> 
 
 def test_a_finish_whose_target_failed_can_be_repeated(shown: World, shelf: Shelf) -> None:
     shown.publish(order())
-    shown.machine.set_lifetime(shown.task(1), 1, START)
+    shown.running.set_lifetime(shown.task(1), 1, START)
     shelf.fails = 1
     with pytest.raises(TargetUnavailable):
-        shown.machine.finish(shown.task(1), shown.targets, START)
-    shown.machine.finish(shown.task(1), shown.targets, START)
+        shown.running.finish(shown.task(1), shown.targets, START)
+    shown.running.finish(shown.task(1), shown.targets, START)
 
     assert shown.command(1)["status"] == "finish:FINISHED"
 
 
 def test_a_version_that_failed_in_finish_can_be_retried(shown: World, shelf: Shelf) -> None:
     shown.publish(order())
-    shown.machine.set_lifetime(shown.task(1), 1, START)
+    shown.running.set_lifetime(shown.task(1), 1, START)
     shelf.fails = 1
     with pytest.raises(TargetUnavailable):
-        shown.machine.finish(shown.task(1), shown.targets, START)
+        shown.running.finish(shown.task(1), shown.targets, START)
 
     assert shown.die(1)
     assert (shown.command(1)["status"], shown.gate().blocked) == ("finish:FAILED", True)
@@ -180,20 +180,20 @@ def test_a_version_that_failed_in_finish_can_be_retried(shown: World, shelf: She
 def test_a_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
     """Its transaction was sent before the version died, and is carried out after the retry."""
     world.publish(order())
-    world.machine.set_lifetime(world.task(1), 1, START)
+    world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)
     world.die(1)
     assert [attempt.number for attempt in world.gates.retry(state.gate.key, "me", "why", START)] == [2]
     world.gates.finish(state, START)
 
     assert world.command(1)["status"] == "finish:FINISHED"
-    assert world.machine.check_version(world.task(1, 2)) == -1
+    assert world.running.check_version(world.task(1, 2)) == -1
     assert world.die(1, 2) is False
 
 
 def test_a_late_finish_of_a_dead_version_takes_it_from_the_dead(world: World) -> None:
     world.publish(order())
-    world.machine.set_lifetime(world.task(1), 1, START)
+    world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)
     world.die(1)
     world.gates.finish(state, START)
@@ -206,7 +206,7 @@ def test_a_late_finish_of_a_dead_version_takes_it_from_the_dead(world: World) ->
 
 def test_finish_while_a_newer_version_is_published_keeps_the_key_pending(world: World) -> None:
     world.publish(order())
-    world.machine.set_lifetime(world.task(1), 1, START)
+    world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)
     world.publish(order(2))
     world.gates.finish(state, START)
@@ -227,7 +227,7 @@ def test_waiting_version_keeps_all_its_tokens(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     for token in ("first", "second"):
-        world.machine.wait(world.waiting_task(2, token), world.executions, START)
+        world.running.wait(world.waiting_task(2, token), world.machine, START)
 
     row = world.command(2)
     assert (row["tokens"], row["status"]) == ({"first", "second"}, "wait_prev_command:STARTED")
@@ -238,7 +238,7 @@ def test_a_version_whose_turn_has_come_answers_its_own_token(world: World) -> No
     world.publish(order())
     world.publish(order(2))
     world.finish(1)
-    world.machine.wait(world.waiting_task(2, "token"), world.executions, START)
+    world.running.wait(world.waiting_task(2, "token"), world.machine, START)
 
     assert world.machines.answered == {"token": "{}"}
     assert "tokens" not in world.command(2)
@@ -252,19 +252,19 @@ def test_an_older_attempt_cannot_park(world: World) -> None:
     before = world.everything()
 
     with pytest.raises(StaleCommand):
-        world.machine.wait(world.waiting_task(2, "late"), world.executions, START)
+        world.running.wait(world.waiting_task(2, "late"), world.machine, START)
     assert world.everything() == before
 
 
 def test_a_late_duplicate_of_a_wait_leaves_a_dead_version_failed(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
-    world.machine.wait(world.waiting_task(2, "first"), world.executions, START)
+    world.running.wait(world.waiting_task(2, "first"), world.machine, START)
     world.die(2)
     before = world.everything()
 
     with pytest.raises(StaleCommand):
-        world.machine.wait(world.waiting_task(2, "late"), world.executions, START)
+        world.running.wait(world.waiting_task(2, "late"), world.machine, START)
     assert world.everything() == before
     assert world.command(2)["status"] == "wait_prev_command:FAILED"
 
@@ -272,7 +272,7 @@ def test_a_late_duplicate_of_a_wait_leaves_a_dead_version_failed(world: World) -
 def test_tokens_do_not_outlive_their_version(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
-    world.machine.wait(world.waiting_task(2, "token"), world.executions, START)
+    world.running.wait(world.waiting_task(2, "token"), world.machine, START)
     world.finish(1)
     world.finish(2)
 
@@ -315,7 +315,7 @@ def test_an_end_that_is_told_twice_changes_nothing(world: World) -> None:
 def test_retry_takes_all_dead_versions_in_order(world: World) -> None:
     for version in (1, 2, 3):
         world.publish(order(version))
-    world.machine.wait(world.waiting_task(3, "dead"), world.executions, START)
+    world.running.wait(world.waiting_task(3, "dead"), world.machine, START)
     for version in (3, 1):
         world.die(version)
     attempts = list(world.gates.retry(world.gate().key, "me", "it was the network", START))
@@ -356,13 +356,13 @@ def test_a_stray_call_for_a_dead_version_changes_nothing(shown: World) -> None:
     shown.publish(order())
     shown.die(1)
     before = shown.everything()
-    for call in (shown.machine.transform, shown.machine.check_replaced):
+    for call in (shown.running.transform, shown.running.check_replaced):
         with pytest.raises(StaleCommand):
             call(shown.task(1), START)
     with pytest.raises(StaleCommand):
-        shown.machine.set_lifetime(shown.task(1), 1, START)
+        shown.running.set_lifetime(shown.task(1), 1, START)
     with pytest.raises(StaleCommand):
-        shown.machine.finish(shown.task(1), shown.targets, START)
+        shown.running.finish(shown.task(1), shown.targets, START)
 
     assert shown.everything() == before
 
@@ -386,7 +386,7 @@ def test_only_the_version_whose_turn_it_is_can_be_skipped(world: World) -> None:
 def test_a_skipped_version_leaves_no_history_and_cannot_finish(world: World) -> None:
     world.run(order(attributes={"total": 1}))
     world.publish(order(2, attributes={"total": 2}))
-    world.machine.set_lifetime(world.task(2), 1, START)
+    world.running.set_lifetime(world.task(2), 1, START)
     state = world.gates.states.at_turn(world.attempt(2), data=True)
     world.die(2)
     world.turns.skip(world.gate().key, "me", "why", START)
@@ -403,9 +403,9 @@ def test_a_document_that_its_merge_makes_invalid_fails_with_its_reason(world: Wo
     for version in range(1, 4):
         world.run(order(version, merge=True, attributes={f"a{version}": large}))
     world.publish(order(4, merge=True, attributes={"a4": large}))
-    world.machine.set_lifetime(world.task(4), 1, START)
+    world.running.set_lifetime(world.task(4), 1, START)
     with pytest.raises(AttributesTooLarge):
-        world.machine.transform(world.task(4), START)
+        world.running.transform(world.task(4), START)
     world.die(4)
 
     row = world.command(4)
@@ -429,9 +429,9 @@ def test_data_that_is_newer_than_its_turn_is_never_replaced(world: World) -> Non
     before = world.everything()
 
     with pytest.raises(StaleCommand):
-        world.machine.transform(world.task(2), START)
+        world.running.transform(world.task(2), START)
     with pytest.raises(StaleCommand):
-        world.machine.finish(world.task(3), {}, START)
+        world.running.finish(world.task(3), {}, START)
     assert world.everything() == before
 
 
@@ -439,7 +439,7 @@ def test_a_failing_target_is_noted_while_the_machine_tries_again(shown: World, s
     shelf.fails = 1
     shown.publish(order())
     with pytest.raises(TargetUnavailable):
-        shown.machine.synchronize(shown.target_task(1, "shelf"), shown.targets, START)
+        shown.running.synchronize(shown.target_task(1, "shelf"), shown.targets, START)
     assert shown.command(1)["status"] == "sync_data:STARTED"
     assert shown.command(1)["error"] == {"type": "TargetUnavailable", "message": "the shelf does not answer"}
     shown.finish(1)
@@ -452,4 +452,4 @@ def test_an_unknown_target_is_refused(shown: World) -> None:
     shown.publish(order())
 
     with pytest.raises(InvalidCommand, match=r"^target: "):
-        shown.machine.synchronize(shown.target_task(1, "attic"), shown.targets, START)
+        shown.running.synchronize(shown.target_task(1, "attic"), shown.targets, START)

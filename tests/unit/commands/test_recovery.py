@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from commands.executions import error_of
 from commands.projection import Projection
-from commands.request import parse_ended, parse_order
-from commands.sweep import CommandSweep, SweepUnfinished
+from commands.recovery import Recovery, error_of
+from commands.requests import parse_ended, parse_retry
 from entities.errors import InvalidCommand
 from entities.lagging import Lagging
 from entities.types import EntityType, Policy, Types
 from runtime.machine import ExecutionsUnavailable
 from runtime.streams import each, parse_records
+from runtime.sweep import SweepUnfinished
 from runtime.validation import InvalidEvent
 from tests.kit.commands import START, Shelf, World, order
 from tests.kit.engines import in_process
@@ -34,18 +34,18 @@ def image(world: World, table: str) -> Any:
 
 def follow(world: World, before: Any, after: Any) -> None:
     record = {"dynamodb": {"NewImage": after, **({"OldImage": before} if before else {})}}
-    world.turns.follow(record, world.executions, START)
+    world.turns.follow(record, world.machine, START)
 
 
 def sweep(world: World) -> dict[str, int]:
-    return CommandSweep(world.client, world.turns, world.executions).run(START, lambda: True)
+    return Recovery(world.turns, world.machine).sweep(START, lambda: True)
 
 
 def parked(world: World) -> Any:
     """A world whose second version waits; what its gate was before the first one finished."""
     world.publish(order())
     world.publish(order(2))
-    world.machine.wait(world.waiting_task(2, "token"), world.executions, START)
+    world.running.wait(world.waiting_task(2, "token"), world.machine, START)
     before = image(world, "gates")
     world.finish(1)
     return before
@@ -81,7 +81,7 @@ def test_a_new_gate_wakes_nobody_and_reads_nothing(world: World) -> None:
     calls: list[str] = []
     client = in_process.ministack().client()
     client.meta.events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
-    world.over(client).turns.follow(record, world.executions, START)
+    world.over(client).turns.follow(record, world.machine, START)
 
     assert calls == []
 
@@ -91,7 +91,7 @@ def test_a_throttled_answer_fails_the_batch(world: World) -> None:
     world.machines.fails = "ThrottlingException"
     record = {"dynamodb": {"OldImage": before, "NewImage": image(world, "gates"), "SequenceNumber": "7"}}
 
-    assert each([record], lambda one: world.turns.follow(one, world.executions, START)) == {
+    assert each([record], lambda one: world.turns.follow(one, world.machine, START)) == {
         "batchItemFailures": [{"itemIdentifier": "7"}]
     }
 
@@ -143,10 +143,10 @@ def test_what_is_no_batch_is_refused(event: Any) -> None:
 
 def test_an_execution_starts_once(world: World) -> None:
     for _ in range(2):
-        world.executions.start(world.attempt(1))
+        world.start(world.attempt(1))
     (name,) = world.machines.executions
     world.machines.executions[name]["status"] = "SUCCEEDED"
-    world.executions.start(world.attempt(1))
+    world.start(world.attempt(1))
 
     assert name == world.attempt(1).name
     assert json.loads(world.machines.executions[name]["input"]) == {
@@ -158,7 +158,7 @@ def test_an_execution_starts_once(world: World) -> None:
 def test_a_throttled_start_is_worth_a_retry(world: World, code: str) -> None:
     world.machines.fails = code
     with pytest.raises(ExecutionsUnavailable, match=code):
-        world.executions.start(world.attempt(1))
+        world.start(world.attempt(1))
 
 
 def ended(world: World, **changes: Any) -> Any:
@@ -207,7 +207,7 @@ def test_sweep_starts_what_was_never_started(world: World) -> None:
 
 def test_sweep_ends_what_ended_without_an_event(world: World) -> None:
     world.publish(order())
-    world.executions.start(world.attempt(1))
+    world.start(world.attempt(1))
     world.machines.executions[world.attempt(1).name].update(status="TIMED_OUT", error="States.Timeout")
     counts = sweep(world)
 
@@ -218,7 +218,7 @@ def test_sweep_ends_what_ended_without_an_event(world: World) -> None:
 
 def test_sweep_wakes_what_waits_at_its_turn(world: World) -> None:
     parked(world)
-    world.executions.start(world.attempt(2))
+    world.start(world.attempt(2))
     sweep(world)
 
     assert world.machines.answered == {"token": "{}"}
@@ -226,7 +226,7 @@ def test_sweep_wakes_what_waits_at_its_turn(world: World) -> None:
 
 def test_sweep_starts_a_retry_that_was_not_started(world: World) -> None:
     world.publish(order())
-    world.executions.start(world.attempt(1))
+    world.start(world.attempt(1))
     world.die(1)
     list(world.gates.retry(world.gate().key, "me", "why", START))
     sweep(world)
@@ -236,7 +236,7 @@ def test_sweep_starts_a_retry_that_was_not_started(world: World) -> None:
 
 def test_sweep_ends_a_version_that_succeeded_before_its_tables_were_restored(world: World) -> None:
     world.publish(order())
-    world.executions.start(world.attempt(1))
+    world.start(world.attempt(1))
     world.machines.executions[world.attempt(1).name]["status"] = "SUCCEEDED"
 
     assert sweep(world)["ended"] == 1
@@ -269,7 +269,7 @@ def test_sweep_counts_and_looks_at_the_others_after_a_failure(world: World, capl
 def test_sweep_that_runs_out_of_time_says_so(world: World) -> None:
     world.publish(order())
     with pytest.raises(SweepUnfinished):
-        CommandSweep(world.client, world.turns, world.executions).run(START, lambda: False)
+        Recovery(world.turns, world.machine).sweep(START, lambda: False)
 
 
 @pytest.fixture
@@ -340,10 +340,10 @@ def test_a_target_that_takes_too_long_is_listed_before_the_function_ends(
 )
 def test_an_operator_must_say_who_and_why(changes: Any, path: str) -> None:
     good = {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "reason": "the bucket was gone", "by": "on-call"}
-    assert parse_order(good).key.sk == "ORDER#order123"
+    assert parse_retry(good).key.sk == "ORDER#order123"
 
     with pytest.raises(InvalidCommand, match=rf"^{path}: "):
-        parse_order({**good, **changes})
+        parse_retry({**good, **changes})
 
 
 @pytest.mark.parametrize("name", ["reason", "by"])
@@ -352,4 +352,4 @@ def test_an_operator_must_leave_nothing_out(name: str) -> None:
     del request[name]
 
     with pytest.raises(InvalidCommand, match=rf"^{name}: required$"):
-        parse_order(request)
+        parse_retry(request)

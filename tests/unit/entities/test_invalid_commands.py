@@ -15,7 +15,7 @@ _DEEP: Any = 1
 for _ in range(31):
     _DEEP = [_DEEP]
 
-parse = publish_parser(TYPES)
+parse = publish_parser(lambda: TYPES)
 
 
 def without(name: str) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """What PublishCommand writes and answers."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from commands.recovery import Recovery
 from entities.command import MAX_VERSION, Key
-from entities.consistency import Consistency
 from entities.errors import (
     AttributesTooLarge,
     InvalidCommand,
@@ -14,12 +15,13 @@ from entities.errors import (
     VersionConflict,
     VersionGap,
 )
-from entities.lagging import Lagging
+from entities.lagging import GATE, Consistency, Lagging
+from entities.rebuild import Rebuild
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import StateConflict
 from stepwise.operations.gates import rebuild_gate
-from tests.kit.commands import LIFETIME_DAYS, START, World, order, product
+from tests.kit.commands import LIFETIME_DAYS, START, Shelf, World, order, product
 
 
 @pytest.fixture
@@ -260,7 +262,7 @@ def test_gate_older_than_its_data_is_no_contention(world: World, numbered: bool)
     assert rebuild_gate(world.client, world.tables, world.gate().key, world.now) == 4
     gate = world.gate()
     assert (gate.published, gate.finished, gate.data_version, gate.lagging) == (4, 4, 4, frozenset())
-    assert consistency.problem(gate.key, world.now) == ""
+    assert consistency.problem(gate.key) == ""
     assert world.publish(order(5, mode="sync"))["status"] == "finished"
 
 
@@ -294,7 +296,94 @@ def test_missing_gate_is_made_from_the_data(world: World) -> None:
     assert world.gate().type == "ORDER"
 
 
+@pytest.fixture
+def skipped(world: World) -> Callable[[str], World]:
+    """Version 2 was skipped, and the gate is as it was at an earlier moment."""
+
+    def at(moment: str) -> World:
+        world.publish(order(mode="sync"))
+        gates = {"before its publication": stored_gate(world)}
+        world.publish(order(2))
+        gates["before its end"] = stored_gate(world)
+        world.die(2)
+        gates["before the skip"] = stored_gate(world)
+        assert world.turns.skip(world.gate().key, "me", "why", world.now) == 2
+        restore_gate(world, gates[moment])
+        return world
+
+    return at
+
+
+@pytest.mark.parametrize("moment", ["before its publication", "before its end", "before the skip"])
+@pytest.mark.parametrize("command", [order(3, mode="sync"), order(4), order(None, mode="sync", request_id="r-9")])
+def test_publication_with_a_gate_of_before_a_skip_raises_the_cause(
+    skipped: Callable[[str], World], moment: str, command: dict[str, Any]
+) -> None:
+    world = skipped(moment)
+
+    with pytest.raises(StateConflict, match=r"version 2 has .*, and the gate does not know it"):
+        world.publish(command)
+    assert world.gate().lagging == {"gate"}
+    assert rebuild_gate(world.client, world.tables, world.gate().key, world.now) == 1
+    gate = world.gate()
+    assert (gate.published, gate.finished, gate.dead, gate.lagging) == (2, 2, frozenset(), frozenset())
+    assert world.publish(order(3, mode="sync"))["status"] == "finished"
+
+
+@pytest.mark.parametrize("move", ["retry", "skip"])
+def test_decision_about_a_version_that_was_skipped_is_refused_and_listed(
+    skipped: Callable[[str], World], move: str
+) -> None:
+    world = skipped("before the skip")
+    row, key = world.command(2), world.gate().key
+
+    decide: Callable[..., Any] = world.turns.skip if move == "skip" else lambda *who: [*world.gates.retry(*who)]
+    with pytest.raises(StateConflict, match="commands rebuild gate"):
+        decide(key, "me", "why", world.now)
+    assert world.command(2) == row
+    assert world.gate().lagging == {"gate"}
+
+
+def test_sweep_lists_a_gate_that_waits_for_a_version_that_has_ended(skipped: Callable[[str], World]) -> None:
+    world = skipped("before its end")
+
+    recovery = Recovery(world.turns, world.machine)
+    assert [recovery.sweep(world.now, lambda: True)["lagging"] for _ in range(2)] == [1, 1]
+    assert world.gate().lagging == {"gate"}
+
+
+def test_version_that_the_gate_does_not_know_is_not_finished(world: World) -> None:
+    world.publish(order(mode="sync"))
+    older = stored_gate(world)
+    world.publish(order(2))
+    restore_gate(world, older)
+
+    with pytest.raises(StateConflict, match="version 2 has a row, and the gate does not know it"):
+        world.finish(2)
+    assert world.gate().lagging == {"gate"}
+    assert world.data()["version"] == 1
+
+
+def test_target_is_not_rebuilt_by_a_gate_that_is_older_than_the_data(world: World) -> None:
+    world.publish(order(mode="sync"))
+    older = stored_gate(world)
+    world.publish(order(2, mode="sync"))
+    restore_gate(world, older)
+
+    with pytest.raises(StateConflict, match="the data has version 2, by the gate 1"):
+        Rebuild(world.client, world.tables).run(world.gate().key, "shelf", Shelf(), world.now)
+    assert world.gate().lagging == {"gate"}
+
+
+def test_a_gate_that_was_put_right_by_hand_is_taken_off_the_list(world: World) -> None:
+    world.publish(order(mode="sync"))
+    Lagging(world.client, world.tables.gates).mark(world.gate().key, GATE, world.now)
+
+    assert rebuild_gate(world.client, world.tables, world.gate().key, world.now) == 1
+    assert world.gate().lagging == frozenset()
+
+
 def test_a_race_is_still_contention(world: World) -> None:
     world.publish(order(mode="sync"))
 
-    assert Consistency(world.client, world.tables).problem(world.gate().key, world.now) == ""
+    assert Consistency(world.client, world.tables).problem(world.gate().key) == ""

@@ -12,9 +12,9 @@ from imports.errors import FileRefused, ImportCutOff, InvalidImport
 from imports.executions import Machines
 from imports.finalizing import Finalization
 from imports.loading import Loader
-from imports.sweep import ImportSweep
+from imports.recovery import Recovery
 from imports.table import ImportsTable
-from tests.kit.import_world import LIFETIME, ImportWorld
+from tests.kit.import_world import LIFETIME, Arns, ImportWorld
 from tests.kit.project import ROOT, read_json
 
 _FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
@@ -221,10 +221,10 @@ def test_a_map_run_that_drains_fails_no_sweep(world: ImportWorld) -> None:
     states = SimpleNamespace(
         describe_execution=lambda **_: {"status": "ABORTED"}, list_map_runs=lambda **_: {"mapRuns": [run]}
     )
-    sweep = ImportSweep(world.finalization, Machines(lambda: states, "arn:aws:states:r:1:stateMachine:import-csv"))
+    recovery = Recovery(world.finalization, Machines(lambda: states, Arns()))
     world.now += timedelta(minutes=5)
 
-    assert sweep.run(world.now, lambda: True) == {"open": 1, "running": 1, "started": 0, "ended": 0, "failed": 0}
+    assert recovery.sweep(world.now, lambda: True) == {"open": 1, "running": 1, "started": 0, "ended": 0, "failed": 0}
     run["stopDate"] = world.now
-    assert sweep.run(world.now, lambda: True)["ended"] == 1
+    assert recovery.sweep(world.now, lambda: True)["ended"] == 1
     assert world.counts(import_id) == (1, 0, 0, 1)

@@ -3,15 +3,15 @@
 import pytest
 
 from imports.errors import InvalidImport
-from imports.keys import ImportKey
-from imports.starting import start
+from imports.executions import start_import
+from imports.state import ImportKey
 from tests.kit.import_world import TENANT, ImportWorld
 
 FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
 
 
 def started(world: ImportWorld, import_id: str) -> tuple[str, list[str]]:
-    status = start(world.table, world.machines, ImportKey(TENANT, import_id))
+    status = start_import(world.table, world.machines, ImportKey(TENANT, import_id))
     return status, world.machines.client().started
 
 

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from idempotency import Contention
-from imports.batch_record import BatchRecord, Outcome
-from imports.errors import ImportCutOff, StillRunning, SweepUnfinished
-from imports.state import Status
+from imports.errors import ImportCutOff, StillRunning
+from imports.state import BatchRecord, Outcome, Status
 from imports.table import ImportsTable
-from imports.zip_end import status_of
-from imports.zip_entries import LIST
+from imports.zips import LIST, status_of
+from runtime.sweep import SweepUnfinished
 from tests.kit.zip_builder import CSV, File, archive
 
 from .zip_world import START, World
@@ -263,7 +262,7 @@ def test_a_token_whose_answer_was_lost_is_answered_by_the_sweep(world: World) ->
     key = world.upload(TWO)
     world.unzip(key)
     world.ended(world.trigger(key, 2, "lost"))
-    world.sweep.run(START, lambda: True)
+    world.recovery.sweep(START, lambda: True)
 
     assert world.stepfunctions.answers == ["lost"]
     assert world.found(key).status is Status.PROCESSING
@@ -286,14 +285,14 @@ def test_a_child_that_is_created_while_the_zip_ends_is_not_missed(
     key = world.upload(TWO)
     world.unzip(key)
     world.ended(world.trigger(key, 1))
-    read = type(world.rows).children
+    read = ImportsTable.children
 
     def children(rows: object, parent: object) -> object:
         found = read(rows, parent)  # type: ignore[arg-type]
         world.trigger(key, 2)
         return found
 
-    monkeypatch.setattr(type(world.rows), "children", children)
+    monkeypatch.setattr(ImportsTable, "children", children)
     with pytest.raises(Contention):
         world.end.finalize(key, START)
     monkeypatch.undo()
@@ -362,10 +361,10 @@ def test_a_batch_that_is_counted_while_its_import_ends_is_counted_once(
     world.table.record(child, batch, START)
     move = ImportsTable._move
 
-    def meanwhile(table: ImportsTable, *given: Any) -> bool:
+    def meanwhile(table: ImportsTable, *given: Any, **more: Any) -> bool:
         monkeypatch.undo()
         table.count(child, [(1, batch.counts)], START)
-        return move(table, *given)
+        return move(table, *given, **more)
 
     monkeypatch.setattr(ImportsTable, "_move", meanwhile)
     world.ended(child, processed_rows=1, succeeded_rows=1, created_rows=1, unprocessed_rows=0)
@@ -401,11 +400,11 @@ def test_a_zip_whose_machine_was_stopped_waits_for_its_children(world: World) ->
     world.stepfunctions.stop_execution(executionArn=key.import_id)
 
     with pytest.raises(StillRunning):
-        world.sweep.cut_off(key, START)
+        world.recovery.cut_off(key, START)
     assert child.import_id in world.stepfunctions.running
-    assert world.sweep.run(START, lambda: True)["ended"] == 0
+    assert world.recovery.sweep(START, lambda: True)["ended"] == 0
     world.ended(child, succeeded_rows=1, total_rows=1)
-    assert world.sweep.run(START, lambda: True)["ended"] == 1
+    assert world.recovery.sweep(START, lambda: True)["ended"] == 1
     assert world.found(key).status is Status.COMPLETED_WITH_FAILURES
 
 
@@ -417,7 +416,7 @@ def test_a_zip_that_a_person_stopped_stops_its_children(world: World) -> None:
     world.stepfunctions.stop_execution(executionArn=key.import_id)
 
     with pytest.raises(StillRunning):
-        world.sweep.cut_off(key, START)
+        world.recovery.cut_off(key, START)
     assert world.found(child).values["stopped_by"] == "operator"
     assert child.import_id in world.stepfunctions.ended
     with pytest.raises(ImportCutOff):
@@ -429,13 +428,13 @@ def test_a_sweep_that_fails_for_one_zip_says_so(world: World) -> None:
     world.stepfunctions.stop_execution(executionArn=key.import_id)
 
     with pytest.raises(SweepUnfinished, match="1 of 1"):
-        world.sweep.run(START, lambda: False)
+        world.recovery.sweep(START, lambda: False)
 
 
 def test_a_zip_that_has_not_started_is_left_to_the_sweep_of_imports(world: World) -> None:
     key = world.upload(TWO)
     world.stepfunctions.running.clear()
-    world.sweep.run(START, lambda: True)
+    world.recovery.sweep(START, lambda: True)
 
     assert world.found(key).status is Status.CREATED
 

@@ -9,18 +9,14 @@ from typing import Any
 from entities.types import EntityType, Types
 from imports.executions import Machines
 from imports.files import Files
-from imports.keys import ImportKey
-from imports.state import TOTALS, Import, Status
+from imports.recovery import ZipRecovery
+from imports.requests import EntryTask
+from imports.state import TOTALS, Import, ImportKey, Status
 from imports.table import ImportsTable
-from imports.zip_children import Children
-from imports.zip_end import ZipEnd
-from imports.zip_entries import Entries
-from imports.zip_loading import Unzip
-from imports.zip_recovery import ZipSweep
-from imports.zip_request import EntryTask, child_key
-from imports.zip_rows import ZipRows
+from imports.zips import Children, Entries, Unzip, ZipFinalization
 from tests.kit.commands import error
 from tests.kit.engines import in_process_s3
+from tests.kit.import_world import Arns
 from tests.unit import dynamodb
 
 START = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -65,13 +61,12 @@ class World:
         s3.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
         self.files = Files(s3, self.bucket)
         self.table = ImportsTable(dynamodb.client(), _new_table())
-        self.rows = ZipRows(self.table)
         self.stepfunctions = StepFunctions()
-        self.machines = Machines(lambda: self.stepfunctions, "csv:stateMachine:ImportCsv", "zip:stateMachine:ImportZip")
+        self.machines = Machines(lambda: self.stepfunctions, Arns())
         self.entries = Entries(self.files, TYPES)
-        self.children = Children(self.rows, self.machines)
-        self.end = ZipEnd(self.rows, self.files)
-        self.sweep = ZipSweep(self.children, self.end, self.machines)
+        self.children = Children(self.table, self.machines)
+        self.end = ZipFinalization(self.table, self.files)
+        self.recovery = ZipRecovery(self.children, self.end, self.machines)
 
     def upload(self, data: bytes, **values: Any) -> ImportKey:
         """The row of a new import of this archive, whose machine runs."""
@@ -110,7 +105,7 @@ class World:
         task = EntryTask(key.tenant_code, key.import_id, number, token)
         self.children.trigger(task, self.entries, START)
         self.stepfunctions.running.add(task.child.import_id)
-        return child_key(key, number)
+        return key.child(number)
 
     def ended(self, child: ImportKey, status: Status = Status.COMPLETED, **counts: int) -> Any:
         """Set the final status of a child. Returns its row, as the stream has it."""

@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 from moto.core import errors
 
-from commands.request import parse_order, parse_skip
+from commands.requests import parse_retry, parse_skip
 from entities.catalog import CatalogBucket
 from entities.command import Key
 from entities.errors import InvalidCommand, NotBlocked, TargetUnavailable, VersionGap
@@ -65,7 +65,7 @@ class Desk:
         return self.world.publish(document)
 
     def _RetryCommand(self, document: Any) -> Any:
-        asked = parse_order(document)
+        asked = parse_retry(document)
         attempts = self.world.gates.retry(asked.key, asked.by, asked.reason, self.world.now)
         return {"versions": [attempt.version for attempt in attempts]}
 

@@ -24,7 +24,7 @@ def world(shelf: Shelf) -> World:
 
 
 def rebuild(world: World) -> int:
-    return Rebuild(world.client, world.tables).run(world.gate().key, "shelf", world.targets["shelf"])
+    return Rebuild(world.client, world.tables).run(world.gate().key, "shelf", world.targets["shelf"], START)
 
 
 def gate(world: World) -> Any:
@@ -39,7 +39,7 @@ def test_a_lagging_target_is_brought_to_its_data_and_listed_no_more(world: World
     assert rebuild(world) == 1
     assert world.gate().lagging == {"other"}
     assert gate(world)["lagging_since"] == {"S": START.isoformat()}
-    Rebuild(world.client, world.tables).run(world.gate().key, "other", shelf)
+    Rebuild(world.client, world.tables).run(world.gate().key, "other", shelf, START)
 
     assert shelf.version(*PLACE) == 1
     assert not gate(world).keys() & {"lagging", "lagging_since"}
@@ -48,7 +48,7 @@ def test_a_lagging_target_is_brought_to_its_data_and_listed_no_more(world: World
 def test_a_skipped_version_is_replaced_by_the_one_before(world: World, shelf: Shelf) -> None:
     world.run(order())
     world.publish(order(2))
-    world.machine.synchronize(world.target_task(2, "shelf"), world.targets, START)
+    world.running.synchronize(world.target_task(2, "shelf"), world.targets, START)
     assert rebuild(world) == 1
     assert shelf.version(*PLACE) == 2
     world.die(2)
@@ -60,7 +60,7 @@ def test_a_skipped_version_is_replaced_by_the_one_before(world: World, shelf: Sh
 
 def test_a_skipped_first_version_leaves_a_deletion(world: World, shelf: Shelf) -> None:
     world.publish(order())
-    world.machine.synchronize(world.target_task(1, "shelf"), world.targets, START)
+    world.running.synchronize(world.target_task(1, "shelf"), world.targets, START)
     world.die(1)
     world.turns.skip(world.gate().key, "me", "why", START)
 

@@ -1,6 +1,5 @@
 """A state machine's executions, the door through which an end event is believed, and the handlers that use it."""
 
-import importlib
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -8,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from imports import handlers
 from runtime.machine import DEAD_TOKEN, Execution, ExecutionsUnavailable, Machine
 from tests.kit.commands import Machines
 
@@ -85,14 +85,12 @@ def test_an_execution_that_runs_after_its_end_was_redriven(status: str, redriven
     assert machine_with(machines).was_redriven(ARN) is redriven
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [("imports.end_handlers", "import_ended"), ("imports.zip_recovery_handlers", "zip_ended")]
-)
+@pytest.mark.parametrize("name", ["import_ended", "zip_ended"])
 @pytest.mark.parametrize(("status", "writes"), [("RUNNING", False), ("ABORTED", True)])
 def test_an_end_that_a_redrive_has_undone_writes_nothing(
-    module: str, name: str, status: str, writes: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, status: str, writes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handlers, machines = importlib.import_module(module), Machines({"e-1": {"status": status}})
+    machines = Machines({"e-1": {"status": status}})
     wrote: list[str] = []
 
     class Finalization(SimpleNamespace):
@@ -101,9 +99,15 @@ def test_an_end_that_a_redrive_has_undone_writes_nothing(
         def __getattr__(self, called: str) -> Any:
             return lambda *_, **__: wrote.append(called) or Finalization()
 
-    states = SimpleNamespace(client=lambda: machines, wait_for_map_run=lambda *_: None)
-    sweep = Finalization(machines=states, finalization=Finalization(table=Finalization()))
-    monkeypatch.setattr(handlers, "sweep", lambda: sweep)
+    states = SimpleNamespace(was_redriven=machine_with(machines).was_redriven, wait_for_map_run=lambda *_: None)
+    found = SimpleNamespace(key="", stopped=False)
+    written = Finalization(table=SimpleNamespace(known=lambda _: found, find=lambda _: found))
+    monkeypatch.setattr(handlers, "machines", lambda: states)
+    monkeypatch.setattr(handlers, "children", lambda: written)
+    for factory in ("finalization", "zip_finalization"):
+        monkeypatch.setattr(handlers, factory, lambda: written)
+    for factory in ("recovery", "zip_recovery"):
+        monkeypatch.setattr(handlers, factory, getattr(handlers, factory).__wrapped__)
     detail = {"name": IMPORT["import_id"], "status": "ABORTED", "executionArn": ARN, "stateMachineArn": "-"}
 
     getattr(handlers, name)({"detail": {**detail, "input": json.dumps(IMPORT)}}, CONTEXT)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from commands import notice_handlers as commands
-from imports import notice_handlers as imports
+from commands import handlers as commands
+from imports import handlers as imports
 from ordering.orders import notice_handlers as orders
 from runtime.notices import Notices
 from tasks import handlers as tasks

@@ -142,12 +142,12 @@ def test_without_an_id_each_call_is_a_task(world: TaskWorld) -> None:
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
 @pytest.mark.parametrize("texts", [MANY, OTHERS, ["z"]], ids=["same", "fewer", "one"])
 def test_after_a_crash_the_next_call_decides_the_items(world: TaskWorld, at: int, done: bool, texts: list[str]) -> None:
     with suppress(Crash):
         create(world, MANY, Dying(world.client, at, done=done))
-    if at == 3 and done and texts != MANY:
+    if at == 4 and done and texts != MANY:
         with pytest.raises(PayloadMismatch):
             create(world, texts)
         assert texts_of(world) == MANY
@@ -160,7 +160,7 @@ def test_after_a_crash_the_next_call_decides_the_items(world: TaskWorld, at: int
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
 @pytest.mark.parametrize("texts", [OTHERS, ["z"]], ids=["many", "one"])
 def test_two_callers_at_once_never_mix_their_items(world: TaskWorld, at: int, texts: list[str]) -> None:
     """The second one creates its task while the first one is about to make its call number `at`."""
@@ -172,7 +172,7 @@ def test_two_callers_at_once_never_mix_their_items(world: TaskWorld, at: int, te
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("at", [2, 3])
+@pytest.mark.parametrize("at", [2, 3, 4])
 def test_a_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: int) -> None:
     """The second one takes the claim and dies while the first one is about to make its call number `at`."""
 
@@ -189,7 +189,7 @@ def test_a_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: in
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_two_callers_with_the_same_items_get_one_task_that_may_have_run(world: TaskWorld, at: int) -> None:
     def other() -> None:
         create(world, MANY)
@@ -200,6 +200,37 @@ def test_two_callers_with_the_same_items_get_one_task_that_may_have_run(world: T
 
     assert answer == {"task_id": "t-1", "status": "CREATED", "items": len(MANY)}
     assert world.statuses(KEY) == ["COMPLETED"] * len(MANY)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("at", [2, 3, 4])
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_a_late_caller_writes_nothing_into_a_later_task_of_its_items(world: TaskWorld, at: int, left: int) -> None:
+    """While the first one is about to make its call number `at`, the task expires, and another creation dies."""
+    began = world.now
+
+    def others() -> None:
+        create(world, MANY)
+        world.now += LIFETIME
+        world.table.forget(world.task(KEY))
+        with suppress(Crash):
+            create(world, MANY, Dying(world.client, left, done=True))
+
+    create(world, MANY, Dying(world.client, at, done=False, beside=others))
+    assert {row["created_at"] for row in world.rows()} == {(began + LIFETIME).isoformat()}
+    assert texts_of(world) == MANY
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("hours", [0, 2])
+def test_a_claim_is_joined_for_an_hour(world: TaskWorld, hours: int) -> None:
+    began = world.now
+    with suppress(Crash):
+        create(world, MANY, Dying(world.client, 2, done=True))
+    world.now += timedelta(hours=hours, seconds=1)
+
+    create(world, MANY)
+    assert {row["created_at"] for row in world.rows()} == {(world.now if hours else began).isoformat()}
 
 
 # Bad input
