@@ -10,15 +10,13 @@ from entities.types import Types
 from idempotency import Decided, RoundStore
 
 from . import codes
-from .batch_record import UNCHANGED, BatchRecord, Outcome
 from .errors import BatchUnfinished, ImportCutOff, InvalidImport
 from .files import Files
-from .keys import ImportKey
 from .loading import DUPLICATES, MOVED, PLAN
 from .publishing import Publisher
 from .requests import Pointer
 from .rows_index import Duplicates, Marks
-from .state import Import
+from .state import UNCHANGED, BatchRecord, Import, ImportKey, Outcome
 from .table import ImportsTable
 
 type Contents = Mapping[int, bytes]
@@ -52,7 +50,7 @@ class Batches:
         standing, record = self.table.with_batch(made.key, first)
         if record and not record.barred:
             return record
-        if record or standing is None or standing.stopped or standing.status.final:
+        if record or standing is None or standing.stopped or standing.final:
             raise ImportCutOff(f"{made.key.import_id}: was stopped, or has ended")
         layout = made.layout(self.types)
         rows = [layout.row(one.row, contents.get(one.offset), **marks.of(one.row)) for one in pointers]

@@ -9,19 +9,12 @@ from runtime.csv_records import writer
 from runtime.objects import BucketUnavailable, answered, guarded
 
 from .errors import InvalidImport
+from .state import Source
 
 CSV = "text/csv; charset=utf-8"
 _CHUNK = 256 * 1024
 # S3 takes parts from 5 MiB.
 _PART = 5 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One version of one file. Its content never changes."""
-
-    key: str
-    version_id: str
 
 
 @dataclass(frozen=True, slots=True)

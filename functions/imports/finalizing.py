@@ -13,7 +13,6 @@ from idempotency.dynamodb import read
 from runtime.csv_records import Record, cells, records
 
 from . import codes
-from .batch_record import BatchRecord, Outcome, Unprocessed
 from .batches import Contents, rows_left
 from .errors import FileRefused, ImportCutOff, InvalidImport
 from .files import Files
@@ -22,7 +21,7 @@ from .loading import INDEX, Loaded, Loader
 from .publishing import MOVED, has_moved
 from .requests import Pointer
 from .results import NAMES, Results, status_of
-from .state import BATCH_ROWS, Import, Status
+from .state import BATCH_ROWS, BatchRecord, Import, Outcome, Status, Unprocessed
 from .table import ImportsTable
 
 
@@ -45,7 +44,7 @@ class Finalization:
         contents: of all rows, if they are known. Returns the status. Raises BucketUnavailable, StoreUnavailable,
         Contention.
         """
-        if made.status.final or made.decided:
+        if made.final or made.decided:
             return self._publish(made, at)
         if not made.loaded:
             raise ImportCutOff(f"{made.key.import_id}: its file has not been read")
@@ -56,7 +55,7 @@ class Finalization:
 
     def finish_cut_off(self, made: Import, at: datetime) -> Status:
         """End an import whose file may not have been read yet. Raises as `finish`."""
-        if not (made.status.final or made.decided or made.loaded):
+        if not (made.final or made.decided or made.loaded):
             made = self._read(made, at)
         return self.finish(made, at)
 
@@ -99,7 +98,7 @@ class Finalization:
 
         Returns the import's status, if nothing is decided, or it has ended.
         """
-        if made.status.final or not made.decided:
+        if made.final or not made.decided:
             return made.status
         for name in NAMES:
             self.files.copy(made.key.draft(made.decided["finalization"], name), made.key.result(name))

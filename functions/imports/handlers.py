@@ -57,10 +57,7 @@ if TYPE_CHECKING:
     from .rows_index import Marks
     from .state import Import
     from .table import ImportsTable
-    from .zip_children import Children
-    from .zip_end import ZipEnd
-    from .zip_entries import Entries
-    from .zip_rows import ZipRows
+    from .zips import Children, Entries, ZipFinalization
 
 # A row may take three tries of up to 7 s each.
 _MILLISECONDS_FOR_A_ROW = 21_000
@@ -149,8 +146,7 @@ def batches() -> "Batches":
 
 @cache
 def creation() -> "Creation":
-    from .creation import Creation
-    from .direct import Direct
+    from .creation import Creation, Direct
 
     return Creation(table(), files(), Direct(batches(), finalization()), environment.lifetime)
 
@@ -186,38 +182,31 @@ def notices() -> "Notices":
 
 
 @cache
-def zip_rows() -> "ZipRows":
-    from .zip_rows import ZipRows
-
-    return ZipRows(table())
-
-
-@cache
 def entries() -> "Entries":
-    from .zip_entries import Entries
+    from .zips import Entries
 
     return Entries(files(), types())
 
 
 @cache
 def children() -> "Children":
-    from .zip_children import Children
+    from .zips import Children
 
-    return Children(zip_rows(), machines())
+    return Children(table(), machines())
 
 
 @cache
-def zip_end() -> "ZipEnd":
-    from .zip_end import ZipEnd
+def zip_finalization() -> "ZipFinalization":
+    from .zips import ZipFinalization
 
-    return ZipEnd(zip_rows(), files())
+    return ZipFinalization(table(), files())
 
 
 @cache
 def zip_recovery() -> "ZipRecovery":
     from .recovery import ZipRecovery
 
-    return ZipRecovery(children(), zip_end(), machines())
+    return ZipRecovery(children(), zip_finalization(), machines())
 
 
 @handler(parse_create, ids=("tenant_code",))
@@ -300,7 +289,7 @@ def sweep_imports(_: None, call: Call) -> dict[str, int]:
 @handler(parse_job, ids=IDS)
 def unzip(job: Job, call: Call) -> dict[str, Any]:
     """Inflate the entries of a ZIP, each once."""
-    from .zip_loading import Unzip
+    from .zips import Unzip
 
     return Unzip(table(), entries()).run(job.key, call.at)
 
@@ -314,7 +303,7 @@ def trigger_single_csv(task: EntryTask, call: Call) -> None:
 @handler(parse_job, ids=IDS)
 def finalize_zip_job(job: Job, call: Call) -> dict[str, str]:
     """Set the final status of a ZIP."""
-    return {"status": zip_end().finalize(job.key, call.at)}
+    return {"status": zip_finalization().finalize(job.key, call.at)}
 
 
 @handler(parse_ended, ids=("import_id",))

@@ -16,10 +16,10 @@ def load(finalization: Finalization, job: Job, at: datetime) -> dict[str, Any]:
     Raises ImportCutOff, BucketUnavailable.
     """
     made = finalization.table.known(job.key)
-    if not (made.loaded or made.stopped or made.decided or made.status.final):
+    if not (made.loaded or made.stopped or made.decided or made.final):
         _load(finalization, made, at)
         made = finalization.table.known(job.key)
-    if made.decided or made.status.final:
+    if made.decided or made.final:
         return _answer(finalization.finish(made, at))
     if made.stopped:
         raise ImportCutOff(f"{job.import_id}: was stopped")

@@ -17,12 +17,11 @@ from idempotency.expressions import condition_check
 from runtime.backoff import pause
 
 from . import codes
-from .batch_record import CREATED, UNCHANGED, UPDATED, Outcome
 from .columns import CODE_COLUMN, ImportType
 from .errors import ImportCutOff
 from .layout import Refusal, Row
 from .requests import Pointer
-from .state import Import
+from .state import CREATED, UNCHANGED, UPDATED, Import, Outcome
 
 _TRIES = 3
 MOVED = Refusal(codes.NOT_ALLOWED, CODE_COLUMN)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import codes
-from .batch_record import BatchRecord, Outcome, Unprocessed
 from .batches import Contents, lines_left, rows_left
 from .files import Files
 from .layout import FAILED_COLUMNS, ROW_COLUMN, Layout, Refusal
 from .requests import Pointer
-from .state import COUNTERS, Import, Status
+from .state import COUNTERS, BatchRecord, Import, Outcome, Status, Unprocessed
 
 NAMES = ("succeeded", "failed", "unprocessed")
 SUCCEEDED_COLUMNS = (ROW_COLUMN, "pk", "sk", "version")

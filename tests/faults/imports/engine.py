@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 from ministack.services import s3, stepfunctions
 
 import imports.creation
-import imports.direct
 import imports.executions
 import imports.finalizing
 import imports.handlers
@@ -49,7 +48,7 @@ class Engine(shared.Engine):
 
     def begin(self, run: "Run") -> None:
         super().begin(run)
-        for module in (imports.direct, imports.finalizing):
+        for module in (imports.creation, imports.finalizing):
             replace(module, "BATCH_ROWS", run.plan.batch_rows)
 
     def clear(self) -> None:
