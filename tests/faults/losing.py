@@ -1,4 +1,4 @@
-"""Rows of an order that an operator deletes or puts back as they were, and the laws of what they contradict.
+"""Rows of an order that an operator deletes or puts back as they were, and the invariants of what they contradict.
 
 Afterwards the rows may say anything. What must hold: an audit lists the orders whose rows contradict each other, and
 no other; `recover` changes nothing against sealed records; once the rows are put back, everything is as before.
@@ -80,11 +80,11 @@ def listed(run: "Run", found: Mapping[str, Rows], left: Collection[str]) -> Brok
         yield NOTED, f"attention leaves out {', '.join(missing)}"
 
 
-def _compared(law: str, who: str, listed: Collection[str], contradictory: Collection[str]) -> Broken:
+def _compared(invariant: str, who: str, listed: Collection[str], contradictory: Collection[str]) -> Broken:
     if missing := sorted({*contradictory} - {*listed}):
-        yield law, f"{who} leaves out {', '.join(missing)}"
+        yield invariant, f"{who} leaves out {', '.join(missing)}"
     if healthy := sorted({*listed} - {*contradictory}):
-        yield law, f"{who} lists {', '.join(healthy)}, whose rows agree"
+        yield invariant, f"{who} lists {', '.join(healthy)}, whose rows agree"
 
 
 def _contradictory(found: Mapping[str, Rows]) -> list[str]:
