@@ -10,6 +10,8 @@ from .concern import Concern
 
 type Alarm = Mapping[str, Any]
 
+_ONLY = "only"
+
 
 def concerns(stack: Stack, name: str) -> Iterator[Concern]:
     pages = stack.client("cloudwatch").get_paginator("describe_alarms").paginate(StateValue="ALARM")
@@ -25,7 +27,7 @@ def concerns(stack: Stack, name: str) -> Iterator[Concern]:
 
 
 def _causes(stack: Stack, alarm: Alarm) -> Iterator[str]:
-    """The metrics that breach the alarm's threshold now, each with its resource and value."""
+    """The metrics that breach the alarm's threshold now, with their values."""
     missing = alarm["ComparisonOperator"] == "LessThanThreshold"
     queries = [query for query in alarm.get("Metrics") or [_only(alarm)] if "MetricStat" in query]
     period = timedelta(seconds=max(query["MetricStat"]["Period"] for query in queries))
@@ -41,13 +43,13 @@ def _causes(stack: Stack, alarm: Alarm) -> Iterator[str]:
         found = values.get(query["Id"], [])
         value = sum(found) if missing else max(found, default=0)
         if value < alarm["Threshold"] if missing else value >= alarm["Threshold"]:
-            metric = query["MetricStat"]["Metric"]
-            resources = [one["Value"].rpartition(":")[2] for one in metric.get("Dimensions", [])]
-            yield " of ".join([metric["MetricName"], *resources]) + f": {value:g}"
+            # The id is the snake case of the function's, queue's or machine's name; a mapping's own name is a UUID.
+            name = "" if query["Id"] == _ONLY else query["Id"].title().replace("_", "") + ": "
+            yield f"{name}{query['MetricStat']['Metric']['MetricName']} {value:g}"
 
 
 def _only(alarm: Alarm) -> Mapping[str, Any]:
     """The query of an alarm without metric math."""
     metric = {name: alarm[name] for name in ("Namespace", "MetricName", "Dimensions") if name in alarm}
     statistic = alarm.get("Statistic") or alarm["ExtendedStatistic"]
-    return {"Id": "only", "MetricStat": {"Metric": metric, "Period": alarm["Period"], "Stat": statistic}}
+    return {"Id": _ONLY, "MetricStat": {"Metric": metric, "Period": alarm["Period"], "Stat": statistic}}
