@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from botocore.config import Config
 
-from stepwise.operations.inbox import inbox
-from stepwise.operations.stack import STACK_NAME, Stack
+from stepwise import STACK_NAME
+from stepwise.operations import inbox
+from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources
 from tests.kit.machine import MACHINES
 from tests.kit.metric_math import metrics

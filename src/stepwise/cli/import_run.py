@@ -16,7 +16,7 @@ from stepwise.operations.stack import Stack
 
 from . import hints, import_views, output, shapes, views, waiting
 from .import_progress import progress
-from .interruption import interrupted
+from .waiting import interrupted
 
 _FLAGS = {
     "unknown_columns": "--ignore-unknown-columns",

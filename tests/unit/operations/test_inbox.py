@@ -11,9 +11,8 @@ import pytest
 from moto import mock_aws
 
 from idempotency.codec import to_value
-from stepwise.operations import queues
-from stepwise.operations.inbox import inbox
-from stepwise.operations.inbox.concern import Concern
+from stepwise.operations import inbox, queues
+from stepwise.operations.inbox import Concern
 from stepwise.operations.replay.kept import KEPT
 from stepwise.operations.stack import Stack
 from tests.unit.cli.test_order_views import Executions
