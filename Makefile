@@ -139,9 +139,8 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 bench-applications: setup ## Applications for an account: transitions, calls, write units and dollars of each kind; decision to resumption
 	@python -m benchmarks.applications
 
-bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version; what each kind consumes
+bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version
 	@python -m benchmarks.commands
-	@python -m benchmarks.costs --commands
 
 bench-imports: setup ## Imports of rows: speed, memory, bytes, write units, dollars; OPTIONS=--all: also 100,000 rows, --help: others
 	@python -m benchmarks.imports $(OPTIONS)

@@ -83,7 +83,7 @@ def types() -> "Types":
 def gates(*more: str) -> "Gates":
     """The gates with the tables of commands and gates. more: others that the function uses, "data" or "history"."""
     from entities.gate import Gates
-    from entities.state import Tables
+    from entities.tables import Tables
 
     names = ("commands", "gates", *more)
     return Gates(dynamodb(), Tables(**{name: getattr(environment, f"{name}_table") for name in names}))
@@ -236,20 +236,23 @@ def start_commands(records: Sequence[Record], _call: Call) -> dict[str, Any]:
     """Start the execution of each command in the batch (stream of CommandsTable, new rows)."""
     from .recovery import start
 
-    return each(records, lambda record: start(record, machine()))
+    executions = machine()
+    return each(records, lambda record: start(record, executions))
 
 
 @handler(parse_records)
 def wake_commands(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Wake the version whose turn has come (stream of GatesTable)."""
-    return each(records, lambda record: turns().follow(record, tokens(), call.at))
+    following, waiting = turns(), tokens()
+    return each(records, lambda record: following.follow(record, waiting, call.at))
 
 
 @handler(parse_records)
 def sync_targets(records: Sequence[Record], call: Call) -> dict[str, Any]:
     """Bring the targets to the version of each data row in the batch (stream of DataTable)."""
     time_left = partial(_has_time, call, _MILLISECONDS_FOR_A_TRY)
-    return each(records, lambda record: projection().follow(record, time_left, call.at))
+    following = projection()
+    return each(records, lambda record: following.follow(record, time_left, call.at))
 
 
 @handler(parse_records)

@@ -10,6 +10,7 @@ from tests.faults.faults import Fault
 from tests.faults.gateway import CALLS
 from tests.faults.notes import Point
 from tests.faults.rows import RECORDS
+from tests.faults.subject import SUBJECT
 from tests.kit.machine import MACHINES
 from tests.kit.template import FUNCTIONS, arn_of
 
@@ -37,6 +38,8 @@ def faults_of(points: Sequence[Point], entries: Sequence[str]) -> Iterator[Fault
         if by_gateway:
             yield Fault(e.FORGETS, "", place)
     yield from _of_records(points)
+    if SUBJECT.audit:
+        yield from _of_rows([point for point in points if point.what == "rest"])
     yield Fault(e.EXPIRED_EVENT, SAGA)
     if any(point.operation == RECOVERY for point in points):
         yield Fault(e.EXPIRED_EVENT, RECOVERY)
@@ -77,6 +80,16 @@ def _restored(place: str, records: _Records, earlier: Sequence[tuple[str, _Recor
             if outcome not in tried:
                 tried.add(outcome)
                 yield Fault(e.RESTORED, f"{'+'.join(names)}@{e.moment_name(moment)}", place)
+
+
+def _of_rows(rests: Sequence[Point]) -> Iterator[Fault]:
+    """Each row lost at each place, and put back as it was before each change."""
+    for index, point in enumerate(rests):
+        for step, status in point.rows:
+            yield Fault(e.ROW_LOST, step, point.id)
+            earlier = {dict(other.rows).get(step): other.id for other in reversed(rests[:index])}
+            for before in earlier.keys() - {status, None}:
+                yield Fault(e.ROW_BACK, f"{step}@{e.moment_name(earlier[before])}", point.id)
 
 
 def _subsets(names: Iterable[str]) -> Iterator[tuple[str, ...]]:

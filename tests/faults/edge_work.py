@@ -10,6 +10,7 @@ from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults.engine import SAGA
 from tests.faults.faults import Fault
+from tests.faults.losing import StepRows
 from tests.faults.notes import Late, Point
 from tests.faults.records import DAY, Records
 from tests.faults.seams import Document
@@ -23,11 +24,12 @@ _PLACES_OF_REST = ("before ", "after ", f.AT_LAST)
 
 
 class Edges:
-    """The scenario's faults other than those of calls and invocations, and the order's records."""
+    """The scenario's faults other than those of calls and invocations, and the order's records and rows."""
 
     def __init__(self, run: "Run") -> None:
         self._run = run
         self.records = Records(run.engine, run.order_id)
+        self.rows = StepRows(run.engine, run.order_id)
 
     def expected(self) -> Iterator[Late]:
         """The pending work."""
@@ -39,7 +41,8 @@ class Edges:
     def watch(self, place: str) -> None:
         """Note the records at a place of rest, for backups and for candidates."""
         if place.startswith(_PLACES_OF_REST) and "second." not in place and "neighbor." not in place:
-            self._run.points.append(Point(place, "rest", records=self.records.back_up(place)))
+            records, rows = self.records.back_up(place), self.rows.back_up(place)
+            self._run.points.append(Point(place, "rest", records=records, rows=rows))
 
     def pass_days(self, days: int) -> None:
         """Let everything in flight arrive, then let time pass and records expire."""
@@ -84,6 +87,8 @@ class Edges:
             e.EXPIRE: lambda: self._expire(e.records(at)),
             e.DELETED: lambda: self.lose(e.records(at)),
             e.RESTORED: lambda: self._restore(e.records(at), e.moment(at)),
+            e.ROW_LOST: lambda: self._edit(at, None),
+            e.ROW_BACK: lambda: self._edit(*e.records(at), self.rows.backups.get(e.moment(at), {}).get(*e.records(at))),
             e.FORGETS: self._forget_keys,
             e.OPERATOR: lambda: self._command(at),
         }
@@ -110,6 +115,10 @@ class Edges:
         self._run.tampered.update(names)
         self._run.say(self.records.described())
 
+    def _edit(self, step: str, row: Document | None) -> None:
+        self.rows.write(step, row)
+        self._run.say(f"the row of {step}: {row['status']['S'] if row else 'gone'}")
+
     def _forget_keys(self) -> None:
         self._run.land_in_flight()
         self._run.engine.gateway.forget_keys()
@@ -126,9 +135,9 @@ class Edges:
     def _commands(self) -> dict[str, Callable[[], object]]:
         run, operators, order_id = self._run, self._run.engine.operators, self._run.order_id
         return {
-            "recover": partial(operators.recover, order_id),
-            "recover--file": partial(operators.recover, order_id, run.document),
-            "recover--other-file": partial(operators.recover, order_id, run.other),
+            "recover": partial(run.recover, order_id),
+            "recover--file": partial(run.recover, order_id, run.document),
+            "recover--other-file": partial(run.recover, order_id, run.other),
             "release": partial(operators.release, order_id),
             "resolve": lambda: operators.resolve(order_id, run.engine.gateway.charge_id(order_id)),
         }

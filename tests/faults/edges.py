@@ -5,6 +5,7 @@ Their notation is that of `faults`. Where one is injected, and where it lands:
     records deleted: ProcessPayment+ChargeCard after the saga    some of the order's records: of steps, and the lease
         records restored: ProcessPayment@ReserveInventory at last    from a backup when that state was entered; `@saga`,
                                                                      `@finalization`: when that had ended
+    row put back: ProcessPayment@ReserveInventory at last        the row of a step, from a backup likewise
     operator runs recover--file after the finalization             a command: see `COMMANDS`
     finalization broken for 31 days, deleted: nothing            what TTL deletes meanwhile
     id reused, left: ChargeCard                                  the records that TTL has not deleted yet
@@ -21,6 +22,9 @@ FOREIGN = "foreign call of"
 FOREIGN_TWICE = "foreign calls of"
 FOREIGN_EXECUTION = "foreign execution of"
 NEIGHBOR = "neighbor execution of"
+
+ROW_LOST = "row lost:"
+ROW_BACK = "row put back:"
 
 OPERATOR = "operator runs"
 FORGETS = "gateway forgets keys"
@@ -44,6 +48,10 @@ CALL_KINDS = {
     FOREIGN_EXECUTION: "somebody starts the machine with a different payload under the order's id, under another name",
 }
 NEIGHBOR_KINDS = {NEIGHBOR: "another order of the same SKUs runs, and takes what but one piece is left"}
+ROW_KINDS = {
+    ROW_LOST: "somebody deletes the row of the step",
+    ROW_BACK: "somebody puts the row of the step back as it was at an earlier moment",
+}
 OPERATOR_KINDS = {OPERATOR: "an operator gives a command"}
 GATEWAY_KINDS = {FORGETS: "the gateway forgets its idempotency keys, and cancels that came before a charge"}
 # once in a run, at a time of their own
@@ -54,7 +62,7 @@ ONCE_KINDS = {
     PLACED_AGAIN: "91 days later the order is placed again; executions are forgotten, all records but these deleted",
     REUSED: "91 days later another order is placed under the id; executions and records as before",
 }
-KINDS = {**RECORD_KINDS, **CALL_KINDS, **NEIGHBOR_KINDS, **OPERATOR_KINDS, **GATEWAY_KINDS, **ONCE_KINDS}
+KINDS = {**RECORD_KINDS, **ROW_KINDS, **CALL_KINDS, **NEIGHBOR_KINDS, **OPERATOR_KINDS, **GATEWAY_KINDS, **ONCE_KINDS}
 
 COMMANDS = {
     "recover": "recover ORDER_ID",

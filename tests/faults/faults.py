@@ -175,7 +175,12 @@ KINDS = {
 # what somebody else does to the order, besides its saga and its recovery
 MEDDLING_KINDS = STRAY_KINDS | edges.CALL_KINDS
 _EDGES_WITH_LANDING = (
-    edges.RECORD_KINDS | edges.CALL_KINDS | edges.NEIGHBOR_KINDS | edges.OPERATOR_KINDS | edges.GATEWAY_KINDS
+    edges.RECORD_KINDS
+    | edges.ROW_KINDS
+    | edges.CALL_KINDS
+    | edges.NEIGHBOR_KINDS
+    | edges.OPERATOR_KINDS
+    | edges.GATEWAY_KINDS
 )
 _WITH_LANDING = LANDING_KINDS | REQUEST_LANDING_KINDS | STRAY_KINDS | _EDGES_WITH_LANDING
 _WITHOUT_PLACE = {*EVENT_KINDS, edges.FORGETS, edges.RECOVERY_EVENT_LOST}

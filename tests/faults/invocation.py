@@ -30,8 +30,9 @@ class Invocation:
     """One run of a handler.
 
     calls: number of calls. operation: of the last call. bare: gets no fault (a duplicate). dead: the process crashed.
-    error: of the handler. wrote: bodies of writes that took effect. charged, moved: whether its requests changed the
-    gateway's state of a key, and moved money.
+    error: of the handler. asked: executions that it has described since it last waited, and whether they ran.
+    wrote: bodies of writes that took effect. charged, moved: whether its requests changed the gateway's state of a key,
+    and moved money.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Invocation:
     calls: int = 0
     operation: str = ""
     error: Exception | None = None
+    asked: dict[str, bool] = field(default_factory=dict)
     wrote: list[bytes] = field(default_factory=list)
     charged: bool = False
     moved: bool = False

@@ -10,8 +10,8 @@ from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.seams import Document
 
-# A restored record may say that nothing happened, or that nothing was undone.
-_MEDDLING = f.MEDDLING_KINDS.keys() | {e.RESTORED}
+# A restored record or row may say that nothing happened, or that nothing was undone.
+_MEDDLING = f.MEDDLING_KINDS.keys() | {e.RESTORED} | e.ROW_KINDS.keys()
 _WITH_OTHER_PAYLOAD = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.REUSED}
 
 type Late = tuple[Fault, str, Callable[[], object]]
@@ -21,13 +21,14 @@ type Late = tuple[Fault, str, Callable[[], object]]
 class Point:
     """A place of the run where a fault is possible. id as in `faults`. what: invocation, call, publish, state or rest.
 
-    records: at a place of rest, the status of each record, and whether it expires.
+    records: at a place of rest, the status of each record, and whether it expires. rows: the status of each step's row.
     """
 
     id: str
     what: str
     operation: str = ""
     records: tuple[tuple[str, str, bool], ...] = ()
+    rows: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Notes:
         self.other = kind.other(self.order_id)
         self.neighbor = kind.neighbor(self.neighbor_id, self.order_id)
         self.stock = kind.stock(self.order_id)
-        self.watching |= any(fault.kind == e.RESTORED for fault in self.scenario.faults)
+        self.watching |= any(fault.kind in {e.RESTORED, e.ROW_BACK} for fault in self.scenario.faults)
         self.by_place: dict[str, list[Fault]] = {}
         for fault in self.scenario.faults:
             self.by_place.setdefault(fault.at, []).append(fault)

@@ -34,6 +34,19 @@ class Operators:
         """The orders that `attention` lists."""
         return [attention.saga_id for attention in needing_attention(self.stack, _SAGA)]
 
+    def audited(self) -> set[str]:
+        """The orders that `orders audit` lists, of all of them."""
+        if SUBJECT.audit is None:
+            return set()
+        found = SUBJECT.audit(self.stack)
+        every = self.stack.rows(_SAGA.first.table)
+        ids = [row[_SAGA.first.key] for row in every]
+        return {one.order_id for one in (*found.of_orders(ids), *found.of_all())}
+
+    def noted(self) -> set[str]:
+        """The orders that `attention` lists because of the sweeps' audits."""
+        return {one.order_id for one in SUBJECT.audit(self.stack).noted()} if SUBJECT.audit else set()
+
     def recover(self, order_id: str, document: Document | None = None) -> None:
         """`recover`, with a document as from `--file`, or without."""
         recover(self.stack, order_id, document, saga=_SAGA)

@@ -19,6 +19,8 @@ def needs_a_person(injected: Iterable[Fault]) -> bool:
 
 
 def _needs_a_person(fault: Fault) -> bool:
+    if fault.kind in e.ROW_KINDS:
+        return True
     if fault.kind in _IN_RECOVERY:
         return "recovery." in fault.at
     if fault.kind == e.DELETED:

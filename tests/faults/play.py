@@ -2,14 +2,14 @@
 
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from idempotency import IdempotencyError
 from stepwise.operations.errors import CommandError
 from tests.faults import edges as e
 from tests.faults import faults as f
-from tests.faults import history_invariants, row_invariants, rows
+from tests.faults import history_invariants, losing, row_invariants, rows
 from tests.faults.engine import Engine
 from tests.faults.faults import Fault
 from tests.faults.history_invariants import Violation
@@ -20,6 +20,7 @@ from tests.faults.scenario import Scenario, is_order
 from tests.faults.seams import Document
 
 _numbers = itertools.count(1)
+_BETWEEN_SWEEPS = 900
 _NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
 
 
@@ -95,6 +96,12 @@ class _Life:
         if needs_a_person(self.run.injected):
             self._repair()
             self._judge("after an operator's repairs", finalized=True, strong=True)
+        if run.edges.rows.edited and not run.tampered:
+            run.say("an operator puts the rows back")
+            run.edges.rows.put_back(rows.read(self.engine, run)[run.order_id])
+            run.sweep()
+            self._repair()
+            self._judge("once the rows are put back", finalized=True, strong=True)
 
     def _finalize(self) -> None:
         run = self.run
@@ -145,9 +152,9 @@ class _Life:
     def _recover_what_is_listed(self) -> None:
         run, operators = self.run, self.engine.operators
         for document in (None, run.document, run.other):
-            for order_id in operators.listed():
+            for order_id in sorted({*operators.listed(), *(operators.audited() & {*run.order_ids})}):
                 try:
-                    operators.recover(order_id, document)
+                    run.recover(order_id, document)
                     run.say(f"recover {order_id}: done")
                 except (CommandError, IdempotencyError) as refusal:
                     run.say(f"recover {order_id}: {type(refusal).__name__}")
@@ -167,9 +174,12 @@ class _Life:
             if row_invariants.left(found):
                 run.sweep()
                 found = rows.read(engine, run)
+        if run.edges.rows.edited:
+            self._judge_rows(when, found, finalized=finalized)
+            return
         histories = history_invariants.histories(engine, run)
         (saga,) = (history for history in histories if history.execution is run.saga)
-        broken = [*row_invariants.at_rest(run, found)]
+        broken = [*row_invariants.at_rest(run, found), *losing.at_rest(run, found)]
         for history in histories:
             broken += history_invariants.of_execution(run, history)
             broken += (
@@ -181,10 +191,25 @@ class _Life:
             broken += row_invariants.finalized(run, histories, found)
         if finalized:
             broken += row_invariants.listed(run, found)
+        self._note(when, broken)
+
+    def _judge_rows(self, when: str, found: Mapping[str, rows.Rows], *, finalized: bool) -> None:
+        """Judge rows that somebody has edited: only that they are listed."""
+        run = self.run
+        broken = [*run.broken, *losing.at_rest(run, found)]
+        if finalized:
+            # `attention` leaves out what finalization may not have reached yet.
+            self.engine.clock.move(_BETWEEN_SWEEPS)
+            run.sweep()
+            found = rows.read(self.engine, run)
+            broken += losing.listed(run, found, row_invariants.left(found))
+        self._note(when, broken)
+
+    def _note(self, when: str, broken: Iterable[tuple[str, str]]) -> None:
         known = {(violation.invariant, violation.detail) for violation in self.violations}
         new = [Violation(invariant, detail, when) for invariant, detail in broken if (invariant, detail) not in known]
         for violation in new:
-            run.say(f"VIOLATION {violation}")
+            self.run.say(f"VIOLATION {violation}")
         self.violations += new
 
 

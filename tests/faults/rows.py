@@ -89,6 +89,7 @@ def keys(engine: Engine, run: "Run") -> dict[str, list[Document]]:
         wanted["IdempotencyTable"].extend({"pk": {"S": f"{order_id}#{name}"}} for name in RECORDS)
     if run.stock:
         wanted["InventoryTable"].extend({"pk": {"S": f"STOCK#{sku}"}} for sku in run.stock)
+    wanted["IdempotencyTable"].append({"pk": {"S": f"{SUBJECT.saga.name}#Audit"}})
     return {engine.stack.name(table): rows for table, rows in wanted.items()}
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from tests.faults import edges as e
 from tests.faults import faults as f
+from tests.faults import rows
 from tests.faults.edge_work import Edges
 from tests.faults.engine import RECOVERY, SAGA, Visit, execution_error
 from tests.faults.invocation import Invocation, as_delivered, failure, outcome
 from tests.faults.invoking import Invoking
+from tests.faults.losing import SEALED
 from tests.faults.notes import Point, Published
 from tests.faults.scenario import ORDERS, is_order
 from tests.faults.seams import Document
@@ -107,6 +109,18 @@ class Run(Invoking):
                 return True
         self.say(f"{function} gave up")
         return False
+
+    def recover(self, order_id: str, document: Document | None = None) -> None:
+        """An operator's `recover`, and what it starts. Raises CommandError or IdempotencyError."""
+        before = rows.read(self.engine, self)[order_id]
+        sealed = any("sealed_at" in record for record in before.records.values())
+        try:
+            self.engine.operators.recover(order_id, document)
+            if sealed:
+                self.broken.append((SEALED, f"recover of {order_id} is not refused"))
+        finally:
+            if sealed and rows.read(self.engine, self)[order_id] != before:
+                self.broken.append((SEALED, f"recover of {order_id} changes something"))
 
     def _is_of_recovery(self, event: Document) -> bool:
         return bool(json.loads(event["Detail"])["stateMachineArn"] == self.engine.stack.arn(RECOVERY))

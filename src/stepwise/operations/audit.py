@@ -15,17 +15,18 @@ def contradictions(stack: Stack, since: datetime) -> Iterator[Contradiction]:
 
     Raises StoreUnavailable if DynamoDB throttles too long.
     """
-    audit = _audit(stack)
+    audit = audit_of(stack)
     yield from audit.of_orders(ids(stack, since))
     yield from audit.of_all()
 
 
 def noted(stack: Stack) -> list[Contradiction]:
     """What the sweeps found, as far as it is still so. Raises as `contradictions`."""
-    return _audit(stack).noted()
+    return audit_of(stack).noted()
 
 
-def _audit(stack: Stack) -> Audit:
+def audit_of(stack: Stack) -> Audit:
+    """The audit of a stack's tables."""
     # The tables of added steps are in the output `StepTables` alone.
     tables = {**json.loads(stack.outputs["StepTables"]), **stack.outputs}
     return Audit(stack.dynamodb, tables, stack.outputs["IdempotencyTable"])

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.faults.actors.schedule import Faults, Focus, Schedule
 from tests.faults.actors.simulation import Actor, Flag, Simulation
+from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
 
 # What an actor does not have from the one that made it.
@@ -74,6 +75,11 @@ class Acting:
         """A fault costs this time."""
         self.costs(seconds)
         self.simulation.sleep(seconds)
+
+    @property
+    def invocation(self) -> Invocation | None:
+        current = self.simulation.current
+        return current.notes.get("invocation") if current else None
 
     @property
     def visit(self) -> Visit | None:

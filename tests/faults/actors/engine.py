@@ -157,6 +157,11 @@ class Engine:
     def waits(self) -> types.SimpleNamespace:
         return types.SimpleNamespace(sleep=lambda seconds: self.on.simulation.sleep(seconds))
 
+    @property
+    def long_waits(self) -> types.SimpleNamespace:
+        """As `waits`; what the invocation knew before may not hold afterwards."""
+        return types.SimpleNamespace(sleep=lambda seconds: self.on.wait(seconds))
+
     def hold(self) -> None:
         moment = present(lambda: self.on.simulation.now if self.run else 0)
         for module in (runtime.handler, idempotency.steps):
@@ -170,8 +175,7 @@ class Engine:
         replace(stepfunctions, "_invoke_with_callback", lambda *given: self.on.callback(*given))
         replace(stepfunctions, "_run_map_items", lambda *given: self.on.items(*given))
         replace(stepfunctions, "new_uuid", lambda: self.run.new_token() if self.run else "none")
-        # Nobody reads the history of an execution.
-        replace(stepfunctions, "_add_event", lambda *_: {"id": 0})
+        replace(stepfunctions, "_add_event", _entered)
         replace(stepfunctions, "now_iso", lambda: START.isoformat())
         wrote = dynamodb._emit_stream_event
 
@@ -248,6 +252,13 @@ def functions_of(context: str) -> list[str]:
         for name, function in FUNCTIONS.items()
         if function.module.startswith(f"{context}.") and "NOTIFICATION_TOPIC_ARN" not in function.variables
     ]
+
+
+def _entered(execution: Document, _: str, details: Document | None = None) -> Document:
+    """Of a history, a redrive needs the states that were entered; nobody reads the rest."""
+    if details and "stateEnteredEventDetails" in details:
+        execution["events"].append(details)
+    return {"id": 0}
 
 
 def present(now: Callable[[], float]) -> type[datetime]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from ministack.services import dynamodb, stepfunctions
 
 from tests.faults import faults as f
+from tests.faults import redriving
 from tests.faults.actors import schedule as s
 from tests.faults.actors.acting import Visit
 from tests.faults.actors.engine import Engine, Mapping
@@ -19,19 +20,24 @@ from tests.faults.actors.invoking import Invoking
 from tests.faults.actors.simulation import Flag, Gone
 from tests.faults.engine import execution_error
 from tests.faults.invocation import as_delivered
-from tests.faults.seams import Document
+from tests.faults.seams import Document, Send
 from tests.kit.deployed_stack import Handler
 from tests.kit.engines.in_process import copied
 
 
 @dataclass
 class Executing(Invoking, ABC):
-    """Asked by the engine of state machines. events: all status events that were delivered."""
+    """Asked by the engine of state machines.
+
+    events: all status events that were delivered. redriven: ARNs of executions.
+    """
 
     RECORD_WEIGHT: ClassVar[float] = 8
+    REDRIVE_WEIGHT: ClassVar[float] = 8
 
     engine: Engine = field(kw_only=True)
     events: list[Callable[[], object]] = field(default_factory=list, kw_only=True)
+    redriven: set[str] = field(default_factory=set, kw_only=True)
 
     @property
     def handlers(self) -> AnyMapping[str, Handler]:
@@ -99,6 +105,48 @@ class Executing(Invoking, ABC):
         """Unless the execution has ended, or a sibling in the Map has failed."""
         if visit and (visit.execution["status"] != "RUNNING" or (visit.cancelled and visit.cancelled.is_set)):
             raise Gone
+
+    # Redrives.
+
+    def may_be_redriven(self, detail: Document, label: str) -> None:
+        """An operator may redrive an execution that has ended without success. detail: of its event."""
+        if detail["status"] == "SUCCEEDED":
+            return
+        place = f"end@{label}"
+        self.counts[place] += 1
+        if self.fault_at(f"{place}#{self.counts[place]}", [*s.END_KINDS], self.REDRIVE_WEIGHT):
+            moment = self.later.choice((0.0, 0.0, 0.3, 5.0, self.late()))
+            self.spawn(partial(self.redrive, detail["executionArn"]), moment, bare=True)
+
+    def redrive(self, arn: str) -> None:
+        status, *_ = redriving.redrive({"executionArn": arn})
+        if status == 200:
+            self.redriven.add(arn)
+
+    def wait(self, seconds: float) -> None:
+        """An invocation waits for others. What it knew of executions may not hold afterwards."""
+        if invocation := self.invocation:
+            invocation.asked.clear()
+        self.simulation.sleep(seconds)
+
+    def cuts_off(self, execution: Document | None) -> bool:
+        """Check whether the invocation that ends what an execution does could know that it runs.
+
+        A redrive may come after its last question, and a write may land late.
+        """
+        if execution is None or execution["status"] != "RUNNING":
+            return False
+        arn = execution["executionArn"]
+        if arn not in self.redriven:
+            return True
+        return self.invocation is not None and self.invocation.asked.get(arn, True)
+
+    def _sent(self, service: str, send: Send, body: bytes) -> Any:
+        answer = super()._sent(service, send, body)
+        if (invocation := self.invocation) and invocation.operation == "DescribeExecution":
+            arn = json.loads(body)["executionArn"]
+            invocation.asked[arn] = stepfunctions._executions.get(arn, {}).get("status") == "RUNNING"
+        return answer
 
     # Callbacks.
 

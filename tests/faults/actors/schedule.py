@@ -16,6 +16,7 @@ ABORTED_AT = "aborted at"
 EXECUTION_TIMED_OUT_AT = "execution timed out at"
 RECORD_LOST, RECORD_LATE, RECORD_TWICE = "record lost:", "record late:", "record twice:"
 EVENT_LOST, EVENT_LATE, EVENT_THRICE = "event lost:", "event late:", "event thrice:"
+REDRIVEN = "redriven:"
 
 # At one AWS call.
 CALL_KINDS = {
@@ -56,6 +57,8 @@ EVENT_KINDS = {
     EVENT_LATE: "it arrives minutes later, perhaps in a later attempt",
     EVENT_THRICE: "it arrives three times",
 }
+# When an execution has ended without success.
+END_KINDS = {REDRIVEN: "an operator redrives it, at once or minutes later"}
 # Of all points of a run: none, few, or many get a fault.
 _RATES = (0.0, 0.008, 0.02, 0.05)
 _MAX_FAULTS = 8

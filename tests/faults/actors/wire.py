@@ -94,7 +94,7 @@ class Client:
         if self.service == "sns":
             return lambda: self._published(parameters), b""
         body = json.dumps(parameters).encode()
-        return lambda: at_once(stepfunctions.handle_request, f"AWSStepFunctions.{operation}", body), b""
+        return lambda: at_once(stepfunctions.handle_request, f"AWSStepFunctions.{operation}", body), body
 
     def _published(self, parameters: Document) -> Answer:
         self.wire.published(parameters["TopicArn"].rpartition(":")[2], parameters["Message"])

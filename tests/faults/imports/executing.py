@@ -1,6 +1,7 @@
 """Executions of the machine, their Map Runs and children, and what ends them from outside."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,10 +29,14 @@ _AT_ONCE = 50
 
 @dataclass
 class Executing(shared.Executing):
-    """Asked by the engine of state machines. told: inputs of functions, as histories have them."""
+    """Asked by the engine of state machines.
+
+    told: inputs of functions, as histories have them. succeeded: children, by the ARN of their Map Run.
+    """
 
     engine: Engine = field(kw_only=True)
     told: list[str] = field(default_factory=list)
+    succeeded: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,9 +57,7 @@ class Executing(shared.Executing):
     @property
     def by_other(self) -> bool:
         """Whether another publisher acts now."""
-        current = self.simulation.current
-        invocation: Invocation | None = current.notes.get("invocation") if current else None
-        return bool(invocation and invocation.function == PUBLISH)
+        return bool(self.invocation and self.invocation.function == PUBLISH)
 
     def label(self, import_id: str) -> str:
         """A short name of an import: its number."""
@@ -127,10 +130,12 @@ class Executing(shared.Executing):
     def _map_run(
         self, state: Document, document: Any, parent: Document, context: Document, text: str, ended: Flag
     ) -> None:
-        """A child for each batch; a few at once."""
+        """A child for each batch; a few at once. A redrive continues it with those that have not succeeded."""
         header, *lines = [line.split(",") for line in text.split()]
         items = [dict(zip(header, line, strict=True)) for line in lines]
         arn = f"arn:mapRun:{context['Execution']['Name']}"
+        while "stopDate" not in stepfunctions._map_runs.get(arn, {"stopDate": ""}):
+            self.simulation.sleep(0.5)
         record = {"mapRunArn": arn, "executionArn": parent["executionArn"], "startDate": "then", "_stateMachineArn": ""}
         stepfunctions._map_runs[arn] = {**record, "status": "RUNNING"}
         most = stepfunctions._resolve_path(state["MaxConcurrencyPath"], document)
@@ -138,7 +143,10 @@ class Executing(shared.Executing):
         batch_input = stepfunctions._resolve_params_obj(state["ItemBatcher"]["BatchInput"], document, context)
         done: set[int] = set()
         free = [Flag(self.simulation)]
-        batches = list(batched(items, self.plan.batch_rows, strict=False))
+        succeeded = self.succeeded[arn]
+        batches = [
+            batch for batch in batched(items, self.plan.batch_rows, strict=False) if batch[0]["row"] not in succeeded
+        ]
 
         def over(number: int) -> None:
             done.add(number)
@@ -152,7 +160,9 @@ class Executing(shared.Executing):
             if parent["status"] != "RUNNING" and not goes_on:
                 break
             given = {"Items": list(batch), "BatchInput": batch_input}
-            work = partial(self._child, state["ItemProcessor"], given, parent, context, partial(over, number))
+            work = partial(
+                self._child, state["ItemProcessor"], given, parent, context, succeeded, partial(over, number)
+            )
             self.spawn(work, self.chance.uniform(0, 0.5))
             begun += 1
             self.simulation.sleep(self.chance.uniform(0, 0.3))
@@ -163,7 +173,13 @@ class Executing(shared.Executing):
         ended.set()
 
     def _child(
-        self, processor: Document, given: Document, parent: Document, context: Document, over: Callable[[], None]
+        self,
+        processor: Document,
+        given: Document,
+        parent: Document,
+        context: Document,
+        succeeded: set[str],
+        over: Callable[[], None],
     ) -> None:
         """One child execution. If it is ended from outside, it is over, and its function goes on."""
         first = given["Items"][0]["row"]
@@ -173,5 +189,6 @@ class Executing(shared.Executing):
             stepfunctions._run_sub_machine(
                 processor["States"], processor["StartAt"], given, execution, shared.branch_context(context)
             )
+            succeeded.add(first)
         execution["status"] = "ended"
         over()

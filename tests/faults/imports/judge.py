@@ -9,6 +9,7 @@ from typing import Any
 from tests.faults.imports.invariants import (
     COMPLETE,
     COUNTERS,
+    CUT,
     ENDS,
     FINAL,
     OUTCOME,
@@ -26,6 +27,7 @@ from tests.faults.imports.plan import SECRET as HUSH
 from tests.faults.seams import Document
 
 _OWN = {"succeeded": 4, "failed": 4, "unprocessed": 1}
+_CUT_BY = {"ImportEndedFunction", "SweepImportsFunction", "ZipEndedFunction", "SweepZipsFunction"}
 # What may become of a valid row that nobody decided.
 _FOR_NOW = {"PendingCommand", "StoreUnavailable"}
 
@@ -70,7 +72,10 @@ class Judge(Ledger):
     def _judge_end(self, import_id: str) -> None:
         row, label = self.imports[import_id], self.run.label(import_id)
         self.run.say(f"import {label} {row['status']}")
-        if any(one["executionArn"].endswith(import_id) and "stopDate" not in one for one in self.run.engine.map_runs()):
+        self._judge_cut(import_id)
+        # A redrive that comes after the last look at the Map Run starts it again; bars stop its rows.
+        runs = {one["executionArn"] for one in self.run.engine.map_runs() if "stopDate" not in one}
+        if any(arn.endswith(import_id) for arn in runs - self.run.redriven):
             self.broken(WAITS, f"{label} has ended, and its Map Run runs")
         self._sum(import_id, row)
         code, wanted = row.get("error", {}).get("code", ""), self.run.file_of(row).is_refused
@@ -88,6 +93,12 @@ class Judge(Ledger):
         self._judge_rows(label, row, {name: _parsed(text or "", _OWN[name]) for name, text in texts.items()})
         if not self.run.is_refused_whole(import_id):
             self._compare(import_id, row, _recount(list(self.batches.get(import_id, {}).values())))
+
+    def _judge_cut(self, import_id: str) -> None:
+        invocation, engine = self.run.invocation, self.run.engine
+        execution = engine.execution(import_id) or engine.execution(import_id, "ImportZip")
+        if invocation and invocation.function in _CUT_BY and self.run.cuts_off(execution):
+            self.broken(CUT, f"{self.run.label(import_id)} is ended by {invocation.id}, and its execution runs")
 
     def _judge_rows(self, label: str, row: Document, results: Results) -> None:
         file: File = self.run.file_of(row)
@@ -144,7 +155,9 @@ class Judge(Ledger):
             right = {
                 "unprocessed": row["validated"] or wanted != "succeeded",
                 "succeeded": wanted == "succeeded" or not (whole or why),
-                "failed": bool(record) or code in ({"NotAllowed", why} if moved else {why} if why else _FOR_NOW),
+                "failed": bool(record)
+                or twice
+                or code in ({"NotAllowed", why} if moved else {why} if why else _FOR_NOW),
             }.get(place, False)
         elif twice or not one.number:
             right = place in {"failed", "unprocessed"} or wanted == "succeeded"

@@ -242,6 +242,7 @@ class Run(Executing):
             return
         label = self.label(detail["name"])
         self.say(f"execution {label} {detail['status']}")
+        self.may_be_redriven(detail, label)
         self.tell("ZipEnded" if detail["stateMachineArn"].endswith("ImportZip") else "ImportEnded", label, event)
 
     def days(self) -> float:

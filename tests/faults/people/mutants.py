@@ -14,7 +14,7 @@ from accounts.ending import Ending
 from accounts.machines import Machine
 from accounts.openings import Openings
 from accounts.tables import CustomersTable
-from approvals.requesting import Requesting
+from approvals.deciding import Requesting
 from idempotency.saga import SagaSteps
 from idempotency.saga.sweep import Sweep
 from idempotency.steps import StepStore
@@ -24,14 +24,13 @@ from tests.faults.mutant import replaced, without_condition
 from tests.faults.people import invariants as breaks
 from tests.faults.people import play
 from tests.faults.people.mutant import both, edited, mutant
-from tests.faults.people.schedule import REDRIVEN as REDRIVE
 from tests.faults.seams import Document
 
 _LATE = (f.LATE, f.ABANDONED)
 _CARD_FAILS = ((r"^(IssueCard|ActivateCard)@\d#\d+$", (f.ERROR_BEFORE,)),)
 _SETUP_FAILS = ((r"^(PostOpeningBonus|ActivateCard|MarkApproved)@\d#1$", (f.ERROR_BEFORE, f.ABANDONED)),)
 _ACCOUNT_LATE = ((r"^(OpenAccount|PostOpeningBonus)@\d#1$", _LATE), *_CARD_FAILS)
-REDRIVEN = ((r"^WaitForReview@\d$", (f.ABORTED_BEFORE, f.ABORTED_AFTER)), (r"^end@\d#1$", (REDRIVE,)))
+REDRIVEN = ((r"^WaitForReview@\d$", (f.ABORTED_BEFORE, f.ABORTED_AFTER)), (r"^end@\d#1$", (s.REDRIVEN,)))
 UNRECORDED = ((r"^record:", (s.RECORD_LOST,)),)
 
 

@@ -10,7 +10,6 @@ from ministack.services import stepfunctions
 import accounts.tables
 from accounts.applications import Application
 from accounts.people import uniqueness_keys
-from tests.faults import redriving
 from tests.faults.invocation import Invocation
 from tests.faults.people import schedule as s
 from tests.faults.people.invariants import ANSWERS, OUTCOME
@@ -158,15 +157,9 @@ class Run(Reviewing):
         self.say(f"execution {label} {detail['status']} {detail['error'] or ''}".rstrip())
         self.flag(detail["executionArn"]).set()
         self.judge.ended(detail)
-        if machine == self.engine.MACHINE and detail["status"] != "SUCCEEDED":
-            self._redrive_later(detail["executionArn"], f"end@{self.plan.label(name)}")
+        if machine == self.engine.MACHINE:
+            self.may_be_redriven(detail, self.plan.label(name))
         self.tell(f"{machine}Ended", label, event)
-
-    def _redrive_later(self, arn: str, place: str) -> None:
-        self.counts[place] += 1
-        if self.fault_at(f"{place}#{self.counts[place]}", [*s.END_KINDS], 8):
-            moment = self.later.choice((0.0, 0.0, 0.3, 5.0, self.late()))
-            self.spawn(partial(redriving.redrive, {"executionArn": arn}), moment, bare=True)
 
 
 SWEEPS = [

@@ -9,7 +9,6 @@ DECIDED_AT, SWEEPS_AT, STRAY_AT = "reviewers decide at", "sweeps run at", "stray
 SECOND_AT = "second execution at"
 CHILD_ABORTED_AT = "child aborted at"
 CHILD_TIMED_OUT = "timed out waiting at"
-REDRIVEN = "redriven:"
 WEEKS_WITHOUT = "weeks without sweeps at"
 MONTHS_PASS = "months pass at"
 
@@ -25,14 +24,12 @@ CHILD_KINDS = {
     CHILD_ABORTED_AT: "somebody stops the child",
     CHILD_TIMED_OUT: "the state of the parent times out, and the child is stopped late or never",
 }
-# When account-opening has ended without success.
-END_KINDS = {REDRIVEN: "an operator redrives account-opening, at once or minutes later"}
 # While an application is at rest, or waits for a person.
 REST_KINDS = {
     WEEKS_WITHOUT: "no sweep runs for weeks, so that the waiting state times out",
     MONTHS_PASS: "91 days pass; executions are forgotten, and TTL deletes a part of what has expired",
 }
-KINDS = shared.kinds(CALL_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, END_KINDS, REST_KINDS)
+KINDS = shared.kinds(CALL_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, shared.END_KINDS, REST_KINDS)
 
 
 class Schedule(shared.Schedule):

@@ -144,8 +144,7 @@ class Run(shared.Executing):
 
     def call_weight(self, operation: str) -> float:
         del operation
-        current = self.simulation.current
-        invocation = current.notes.get("invocation") if current else None
+        invocation = self.invocation
         of_stock = invocation and ("Inventory" in invocation.function or invocation.function == _COMMAND)
         return 4 if of_stock else 0.5
 

@@ -48,7 +48,8 @@ class Subject:
 
     accepts: whether the functions accept an input. notice, topic: the state that publishes a success, and its topic.
     caches: to clear when the functions are deployed with other parameters. invariants: the module of the saga's own
-    invariants. gateway: creates the gateway that charges the cards, if there is one.
+    invariants. gateway: creates the gateway that charges the cards, if there is one. audit: of the stack of an
+    operator, if the saga has one.
     """
 
     saga: Saga
@@ -61,6 +62,7 @@ class Subject:
     caches: Sequence[Any]
     invariants: str = ""
     gateway: Callable[[], Any] = lambda: None
+    audit: Callable[[Any], Any] | None = None
 
     @property
     def outside_a_machine(self) -> tuple[str, str]:

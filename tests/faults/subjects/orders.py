@@ -8,6 +8,7 @@ from ordering.definition import ORDER_SAGA
 from ordering.orders.finalization_handlers import finalization
 from ordering.orders.sweep_handlers import sweep
 from ordering.payments.handlers import payments
+from stepwise.operations.audit import audit_of
 from tests.faults.subjects import Document, Kind, Subject
 from tests.kit.orders import GOOD_PAYMENT, good_order
 
@@ -81,4 +82,5 @@ SUBJECT = Subject(
     caches=(payments, finalization, sweep),
     invariants="tests.faults.order_invariants",
     gateway=_gateway,
+    audit=audit_of,
 )

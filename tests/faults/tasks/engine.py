@@ -47,7 +47,7 @@ class Engine(shared.Engine):
         defaults["sleep"] = lambda seconds: self.on.simulation.sleep(max(seconds, 2))
         replace(tasks.table, "AT_ONCE", _AT_ONCE)
         replace(tasks.creation, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
-        replace(tasks.finalizing, "time", self.waits)
+        replace(tasks.finalizing, "time", self.long_waits)
         # In fewer steps, because each one is two calls.
         replace(tasks.finalizing, "_PAUSE", 10)
         replace(runtime.sweep, "random", STEADY)

@@ -166,8 +166,7 @@ class Judge(Judging["Run"]):
             self.broken(STATUS, f"{name} is {row['status']}: {statuses}")
         if (row["completed_items"], row["failed_items"]) != (completed, statuses.count("FAILED")):
             self.broken(COUNTERS, f"{name}: {row['completed_items']} and {row['failed_items']} of {statuses}")
-        found = self.run.engine.execution(execution(task_id, row["attempt"]))
-        if "error" in row and found and found["status"] == "RUNNING":
+        if "error" in row and self.run.cuts_off(self.run.engine.execution(execution(task_id, row["attempt"]))):
             self.broken(CUT, f"{name} is {row['status']}, and its execution goes on")
         if not _OPEN.isdisjoint(statuses):
             self.broken(ENDS, f"{name} is {row['status']}: {statuses}")

@@ -3,7 +3,7 @@
 Each is a small patch of the loaded code. `focus` says where its faults are drawn: a few schedules must do.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from datetime import timedelta
 from typing import Any
@@ -33,6 +33,13 @@ _ITEM_CUT = ((r"^iterator@\d\.\d\.\d#1\.call[3-6]$", (f.DIES_AFTER, f.ANSWER_LOS
 # Its work is done, nobody is told, and no other invocation of the attempt finds out.
 _ITEM_LOST = ((r"^iterator@\d\.1\.\d#1\.call4$", (f.DIES_AFTER,)), (r"^iterator@\d\.1\.\d#[2-9]$", (f.ERROR_BEFORE,)))
 _ITEM_TWICE = ((r"^iterator@\d\.\d\.\d#1$", (f.ABANDONED,)), (r"^iterator@\d\.\d\.\d#\d\.call", (s.SLOW,)))
+_REDRIVEN = ((r"^(start|finish)@\d\.\d$", (f.ABORTED_AFTER,)), (r"^end@\d\.\d#1$", (s.REDRIVEN,)))
+# Its event waits for an invocation that works on.
+_REDRIVEN_LATE = (
+    *_ITEM_STOPPED,
+    (r"^end@\d\.\d#1$", (s.REDRIVEN,)),
+    (r"^(iterator@\d\.\d\.\d#[2-9]|finish@\d\.\d#\d)\.call\d$", (s.SLOW,)),
+)
 _FINISHED_TWICE = ((r"^finish@\d\.\d#1\.call[12]$", _STOPPED), (r"^finish@\d\.\d#1\.call[34]$", (s.SLOW,)))
 
 
@@ -80,6 +87,22 @@ def _unfenced() -> AbstractContextManager[None]:
         return finish(self, key, self.table.known(key).attempt, at, **given)
 
     return replaced(Finalization, "finish", any_attempt)
+
+
+@mutant("an end event that is believed after a redrive", breaks.CUT, focus=_REDRIVEN)
+def _believed() -> AbstractContextManager[None]:
+    return replaced(Machine, "was_redriven", lambda *_: False)
+
+
+@mutant("an end that waits, and does not ask again whether the task was redriven", breaks.CUT, focus=_REDRIVEN_LATE)
+def _asks_once() -> AbstractContextManager[None]:
+    finish_waiting = Finalization.finish_waiting
+
+    def asks_once(self: Any, *given: Any, check: Callable[[], None] = lambda: None, **more: Any) -> Status:
+        check()
+        return finish_waiting(self, *given, **more)
+
+    return replaced(Finalization, "finish_waiting", asks_once)
 
 
 @mutant("a late iterator that overwrites", breaks.FORWARD, breaks.FINAL, breaks.CUT, breaks.TRUE, focus=_ITEM_TWICE)

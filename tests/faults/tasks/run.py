@@ -130,6 +130,7 @@ class Run(Executing):
         own = json.loads(detail["input"])
         label = f"{self.label(own['task_id'])}.{own['attempt']}"
         self.say(f"execution {label} {detail['status']} {detail['error'] or ''}".rstrip())
+        self.may_be_redriven(detail, label)
         self.tell("TaskEnded", label, event)
 
     # The queue.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from tests.faults.actors.engine import START
 from tests.faults.actors.judging import Judging
-from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
 from tests.faults.webhooks import invariants as i
 from tests.faults.webhooks.plan import DAY, HOUR, MINUTE, SLOW, WORKS, Subscriber
@@ -89,9 +88,7 @@ class Judge(Judging["Run"]):
         return f"{_key(row['body'])[2] if row else name[1]} for r{self.run.plan.of(name[0]).number}"
 
     def _function(self) -> str:
-        current = self.run.simulation.current
-        invocation: Invocation | None = current.notes.get("invocation") if current else None
-        return invocation.function if invocation else ""
+        return self.run.invocation.function if self.run.invocation else ""
 
     # Subscriptions.
 

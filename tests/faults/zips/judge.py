@@ -52,6 +52,7 @@ class ZipJudge(Judge):
             return
         label, code = self.run.label(import_id), row.get("error", {}).get("code")
         self.run.say(f"ZIP {label} {row['status']} {code or ''}")
+        self._judge_cut(import_id)
         if code not in _STOPPED | {self.run.plan.lie} | ({"InvalidImport"} if self.run.removed else set()):
             self.broken(REFUSED, f"{label}: {code}, and the archive is {self.run.plan.lie or 'right'}")
         if "entries" in row and code not in _STOPPED:
