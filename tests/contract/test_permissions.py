@@ -1,8 +1,8 @@
 """Each role grants what its function or state machine calls, and nothing more.
 
-The calls are those that the handlers make for the sample events, for every answer of AWS. `make check` gives a handler
-one unusual answer at a time, and looks for missing grants only. The integration tests prove that IAM evaluates the
-grants this way: their local stack checks every call of a function.
+The calls are those that the handlers make for the sample events, for every answer of AWS. Without the slow tests, a
+handler gets one unusual answer at a time, and only missing grants are found. The integration tests prove that IAM
+evaluates the grants this way: their local stack checks every call of a function.
 """
 
 import ast
@@ -19,7 +19,6 @@ import certifi
 import pytest
 from botocore import xform_name
 from botocore.session import get_session
-from hypothesis import settings
 
 from entities.registered import TYPES
 from entities.types import EntityType, Policy
@@ -130,10 +129,10 @@ def wire() -> Iterator[Wire]:
 
 
 @pytest.fixture(scope="module")
-def observed(wire: Wire) -> Observed:
+def observed(wire: Wire, pytestconfig: pytest.Config) -> Observed:
     """Every way in which a function can run, in the stack of this name."""
 
-    pairs = settings.get_current_profile_name() != "check"
+    pairs = "not slow" not in pytestconfig.getoption("markexpr")
 
     @cache
     def runs(function: str, variables: frozenset[tuple[str, str]]) -> list[Run]:

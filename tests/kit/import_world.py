@@ -15,13 +15,12 @@ from entities.publish import Publication
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import RoundStore, StepStore
-from imports.batches import Batches, marks_of, planned, read_rows
 from imports.creation import Creation, Direct
 from imports.executions import Machines, stop_import
-from imports.files import Files
+from imports.files import Files, read_rows
 from imports.finalizing import Finalization
-from imports.loading import INDEX
-from imports.loading_state import load
+from imports.loading import INDEX, marks_of, planned
+from imports.publishing import Batches
 from imports.recovery import Following
 from imports.requests import Job, Pointer, StopRequest, parse_create
 from imports.state import BATCH_ROWS, BatchRecord, Import, ImportKey
@@ -140,7 +139,7 @@ class ImportWorld:
         return import_id
 
     def load(self, import_id: str) -> Any:
-        return load(self.finalization, Job(TENANT, import_id), self.now)
+        return self.finalization.load(Job(TENANT, import_id), self.now)
 
     def batch(self, import_id: str, first: int = 1) -> BatchRecord:
         """Run the batch that starts at this row, as a child of the Map does."""
