@@ -8,7 +8,7 @@ export SAM_CLI_TELEMETRY := 0
 export PYTHONDONTWRITEBYTECODE :=
 
 # The slowest tests run first, so that no process is left with them at the end.
-IN_TURN = --numprocesses $(PROCESSES) --max-worker-restart 0 --dist loadgroup --no-loadscope-reorder
+IN_TURN = --numprocesses $(PROCESSES) --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 # A quarter of the time, tests wait: a third process uses it on two cores.
 PROCESSES := 3
 LONGEST := tests/integration tests/faults tests/load tests/emulator
@@ -139,9 +139,8 @@ bench: setup ## Cold starts and calls beside Powertools, sagas per second throug
 bench-applications: setup ## Applications for an account: transitions, calls, write units and dollars of each kind; decision to resumption
 	@python -m benchmarks.applications
 
-bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version; what each kind consumes
+bench-commands: setup ## Commands per second through the local stack; latency to data and to the next version
 	@python -m benchmarks.commands
-	@python -m benchmarks.costs --commands
 
 bench-imports: setup ## Imports of rows: speed, memory, bytes, write units, dollars; OPTIONS=--all: also 100,000 rows, --help: others
 	@python -m benchmarks.imports $(OPTIONS)

@@ -29,7 +29,7 @@ from .pricing import Use, costs, express_cost
 from .results import show, size
 from .stacks import Metered, metered
 
-ORDERS, FEW, WARM_UP = size(20, 1), size(5, 1), size(3, 0)
+ORDERS, WARM_UP = size(20, 1), size(3, 0)
 ROWS, USERS = size((10, 50), (1, 2)), 1000
 _PRICES = Path(__file__).with_name("prices.json")
 _QUIET_SECONDS = size(3.0, 0.5)
@@ -38,19 +38,14 @@ _QUIET_SECONDS = size(3.0, 0.5)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description=__doc__)
     parser.add_argument("prices", nargs="?", type=Path, default=_PRICES, help="a file with your own prices")
-    parser.add_argument("--commands", action="store_true", help=f"only commands, {FEW} of a kind")
     arguments = parser.parse_args()
     prices = json.loads(arguments.prices.read_text())
-    orders: dict[str, Use] = {}
-    users: dict[str, Use] = {}
     _say("deploying a local stack")
     with metered() as on:
-        if not arguments.commands:
-            orders = dict(_said(_orders(on)))
-            users = {f"user, of {USERS:,}": _import_of_many(on)}
-        of_commands = dict(_said(_commands(on, FEW if arguments.commands else ORDERS)))
-    name = f"benchmarks.costs{' --commands' if arguments.commands else ''}"
-    show(name, *_tables(prices, orders, {**orders, **users, **with_one_target(of_commands)}))
+        orders = dict(_said(_orders(on)))
+        users = {f"user, of {USERS:,}": _import_of_many(on)}
+        of_commands = dict(_said(_commands(on)))
+    show("benchmarks.costs", *_tables(prices, orders, {**orders, **users, **with_one_target(of_commands)}))
 
 
 def _say(line: str) -> None:
@@ -84,8 +79,6 @@ def _tables(prices: dict[str, Any], orders: dict[str, Use], used: dict[str, Use]
         [case, *(f"{1000 * cost:.4f}" for cost in (*one.values(), sum(one.values())))] for case, one in parts.items()
     ]
     yield views.table(title, columns, rows)
-    if not orders:
-        return
     express = [
         [case, f"{use.seconds:.4f} s", f"{1000 * express_cost(use, prices['prices']):.4f}"]
         for case, use in orders.items()
@@ -127,15 +120,15 @@ def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
     return [execution_arn(stack, document["order_id"]) for document in documents]
 
 
-def _commands(on: Metered, count: int) -> Iterator[tuple[str, Use]]:
+def _commands(on: Metered) -> Iterator[tuple[str, Use]]:
     """The second version of each key, so that the first one goes to the history."""
     cases = {"async, three targets": ("PRODUCT", "async"), "async, data alone": ("NOTE", "async")}
     cases |= {"sync, three targets": ("PRODUCT", "sync"), "sync, data alone": ("NOTE", "sync")}
     for case, (kind, mode) in cases.items():
         for version in (1, 2):
-            documents = [commands.command(f"{mode}-{number}", version, kind, mode) for number in range(count)]
+            documents = [commands.command(f"{mode}-{number}", version, kind, mode) for number in range(ORDERS)]
             used = consumption(on, partial(_publish, on.stack, documents))
-        yield f"command, {case}", used / count
+        yield f"command, {case}", used / ORDERS
 
 
 def _publish(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:

@@ -6,7 +6,8 @@ from urllib.parse import quote
 
 from entities.command import Key
 from entities.reading import Moment, NoSuchVersion, as_of, entity_of
-from entities.state import CommandRow, Gate, States, Tables
+from entities.state import CommandRow, Gate
+from entities.tables import States, Tables
 from idempotency.dynamodb import read_rows
 from runtime.dynamodb import dynamodb
 

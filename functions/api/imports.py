@@ -5,9 +5,7 @@ from functools import partial
 from typing import Any
 
 from idempotency.codec import to_value
-from imports.keys import ImportKey
-from imports.requests import STEP_FUNCTION
-from imports.state import TOTALS, Import
+from imports.state import STEP_FUNCTION, TOTALS, Import, ImportKey
 from imports.table import ImportsTable
 from runtime.clients import presigning_client
 from runtime.dynamodb import dynamodb

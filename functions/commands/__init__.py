@@ -6,5 +6,5 @@
 | requests   | what comes in: types, limits, errors of a call                           |
 | running    | the states of the machine                                                |
 | recovery   | executions: started, woken, ended, retried; lost records and events      |
-| projection | what others see of a version: targets of a synchronous command, notices  |
+| projection | versions as others see them: targets of synchronous commands, notices   |
 """

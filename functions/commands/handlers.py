@@ -83,7 +83,7 @@ def types() -> "Types":
 def gates(*more: str) -> "Gates":
     """The gates with the tables of commands and gates. more: others that the function uses, "data" or "history"."""
     from entities.gate import Gates
-    from entities.state import Tables
+    from entities.tables import Tables
 
     names = ("commands", "gates", *more)
     return Gates(dynamodb(), Tables(**{name: getattr(environment, f"{name}_table") for name in names}))

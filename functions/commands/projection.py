@@ -1,4 +1,4 @@
-"""What others see of a version: targets of a synchronous command, from the stream of DataTable; notices of an end."""
+"""Shows versions to others: targets of synchronous commands, from the stream of DataTable; notices of ends."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from datetime import datetime
 from entities.command import Key
 from entities.document import document_of
 from entities.lagging import Lagging
-from entities.state import CommandRow, attempt_of
+from entities.state import CommandRow
 from entities.targets import Document, Target
 from entities.types import Types
 from runtime.backoff import pause
@@ -63,16 +63,16 @@ def notice_of(record: Record) -> Notice | None:
     The caller of a synchronous command has its response.
     """
     _, after = images(record)
-    if after is None or after["mode"]["S"] != "async":
+    if after is None or (command := CommandRow(after)).mode != "async":
         return None
-    command, attempt = CommandRow(after), attempt_of(after)
     if not (command.has_ended or command.has_failed):
         return None
+    attempt = command.newest
     # A message may quote what a caller sent.
-    error = {"error": after["error"]["M"]["type"]["S"]} if "error" in after else {}
+    error = {"error": command.error["type"]} if command.error else {}
     return Notice(
         type="command",
-        tenant_code=after["tenant_code"]["S"],
+        tenant_code=command.value("tenant_code"),
         id=str(attempt),
         status=command.status.partition(":")[2],
         occurred_at=command.updated_at,

@@ -10,7 +10,7 @@ from entities.command import Attempt, Key
 from entities.errors import NotBlocked
 from entities.gate import Gates
 from entities.lagging import LAGGING_SINCE
-from entities.state import PENDING_SINCE, Gate, attempt_of
+from entities.state import PENDING_SINCE, CommandRow, Gate
 from entities.types import Policy, Types
 from idempotency.payloads import read_json
 from runtime.machine import RUNNING, SUCCEEDED, Machine, error_type
@@ -26,9 +26,9 @@ _logger = logging.getLogger(__name__)
 
 def start(record: Record, machine: Machine) -> None:
     """Start the execution of a command, if the record is of its new row and the machine is to run it."""
-    _, command = images(record)
-    if record.get("eventName") == "INSERT" and command and command["mode"]["S"] == "async":
-        _start(machine, attempt_of(command))
+    _, image = images(record)
+    if record.get("eventName") == "INSERT" and image and (command := CommandRow(image)).mode == "async":
+        _start(machine, command.newest)
 
 
 def end(ended: Ended, gates: Gates, at: datetime) -> None:
@@ -52,7 +52,7 @@ def _start(machine: Machine, attempt: Attempt) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What follows when a gate moves: the version whose turn has come is woken, or skipped.
+    """Follows gates as they move: the version whose turn has come is woken, or skipped.
 
     lifetime_days: of the rows of commands whose type has none.
     """

@@ -14,7 +14,7 @@ from runtime.transient import transient_as
 
 from .errors import StaleCommand, TargetUnavailable
 from .products import facts
-from .rows import Rows
+from .tables import Rows
 from .targets import Document, is_shown
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class CatalogBucket:
             raise
 
     def _put(self, key: str, document: Document, old: _Object | None) -> bool:
-        """Whether the object was as it was read."""
+        """Put the object if it is as it was read. Returns whether it was."""
         unchanged: Any = {"IfMatch": old.etag} if old else {"IfNoneMatch": "*"}
         body = json.dumps(_shown(document), ensure_ascii=False).encode() + _salt()
         try:

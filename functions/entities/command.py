@@ -72,7 +72,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an operator decided, kept on the command's row. at: ISO 8601."""
+    """The decision of an operator, kept on the command's row. at: ISO 8601."""
 
     move: str
     by: str
@@ -107,7 +107,7 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return {name: value for name, value in structs.asdict(self).items() if name != "mode" and value is not UNSET}
 
     def payload(self, version: int) -> PayloadHash:
-        """What tells a duplicate from another command of this version."""
+        """The hash that tells a duplicate from another command of this version."""
         return PayloadHash.of({**self.fields, "version": version})
 
 

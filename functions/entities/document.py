@@ -1,4 +1,4 @@
-"""What a command makes of the data row that it replaces."""
+"""The change that a command makes to the data row that it replaces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _TEXTS = ("pk", "sk", "id", "code", "name", "type", "tenant_code")
 
 @dataclass(frozen=True)
 class Change:
-    """command: a command's row, or the attributes of one that is not written yet. data: the row that stands, if any."""
+    """command: a command's row, or the attributes of one that is not written yet. data: the row to replace, if any."""
 
     key: Key
     command: Item
@@ -31,16 +31,16 @@ class Change:
 
     @property
     def version(self) -> int:
-        return int(self.command["version"]["N"])
+        return version_of(self.command)
 
     @property
     def replaced(self) -> int:
         """The version that it replaces; 0 for none."""
-        return int(self.data["version"]["N"]) if self.data else 0
+        return version_of(self.data)
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """Of the new document, in DynamoDB's own JSON."""
+        """The attributes of the new document, in DynamoDB's own JSON."""
         given: Mapping[str, Any] = self.command["attributes"]["M"]
         if not self.command["merge"]["BOOL"]:
             return given
@@ -49,7 +49,7 @@ class Change:
 
     @property
     def document(self) -> Document:
-        """As targets get it."""
+        """The new document, as targets get it."""
         return document_of({**self.row(""), "attributes": {"M": self.attributes}})
 
     def row(self, at: str) -> Item:
@@ -99,7 +99,12 @@ def document_of(row: Item) -> Document:
     """Read a data row, or its image in a stream."""
     return Document(
         **{name: row[name]["S"] for name in _TEXTS},
-        version=int(row["version"]["N"]),
+        version=version_of(row),
         attributes=from_value(row["attributes"]),
         deleted=row["deleted"]["BOOL"],
     )
+
+
+def version_of(row: Item | None) -> int:
+    """The version of a row; 0 for none."""
+    return int(row["version"]["N"]) if row else 0

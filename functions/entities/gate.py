@@ -23,11 +23,10 @@ from idempotency.dynamodb import Action, Cancellation, RowClient, row, update
 from runtime.backoff import until_decided, written
 
 from .command import Attempt, Decision, Key
-from .consistency import Consistency
 from .errors import NotBlocked, StaleCommand
-from .lagging import GATE, Lagging
-from .rows import Rows
-from .state import CommandRow, Gate, State, States, Tables
+from .lagging import GATE, Consistency, Lagging
+from .state import CommandRow, Gate, State
+from .tables import Rows, States, Tables
 
 # In each lost round a newer version was published.
 _ROUNDS = 5

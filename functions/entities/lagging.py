@@ -1,18 +1,26 @@
-"""Targets that could not follow, and gates that are older than their key's rows: listed until they are rebuilt."""
+"""Targets that could not follow, and gates that are older than their key's rows: found, and listed until rebuilt.
 
+A gate is older than the rows after a restore of GatesTable alone.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 
-from idempotency.dynamodb import RowClient, update
-from idempotency.expressions import conditional_update
-from runtime.backoff import until_decided
+from idempotency.codec import Item
+from idempotency.dynamodb import RowClient, read_rows
+from runtime.table import Table
 
 from .command import Key
+from .document import version_of
+from .state import CommandRow, Gate
+from .tables import States, Tables
 
 LAGGING_SINCE = "lagging_since"
-"""Attribute, and sparse index, of the gates of keys with such a target."""
+"""Attribute, and sparse index, of the gates of keys with such a target, or of such gates."""
 GATE = "gate"
-"""The name of the gate itself in the list, if it is older than the rows of its key."""
+"""The name of the gate itself in the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +32,72 @@ class Lagging:
 
     def mark(self, key: Key, target: str, at: datetime) -> None:
         """List the key. Raises Contention, StoreUnavailable."""
-        parameters = conditional_update(
-            self.gates,
+        Table(self.client, self.gates).update(
             key.row,
-            condition="attribute_exists(#pk)",
-            assign={"updated_at": at.isoformat()},
+            "attribute_exists(#pk)",
+            {"updated_at": at.isoformat()},
             computed={LAGGING_SINCE: f"if_not_exists(#{LAGGING_SINCE}, :updated_at)"},
             add={"lagging": "target"},
             values={"target": frozenset({target})},
         )
-        until_decided(lambda: update(self.client, parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A key at one moment.
+
+    ended: rows of versions that have ended, in order, from the first that neither gate nor data have passed.
+    unknown: rows of versions after both the gate's newest and the data's, in order.
+    """
+
+    gate: Gate | None
+    data: Item | None
+    ended: tuple[CommandRow, ...]
+    unknown: tuple[CommandRow, ...]
+
+    @property
+    def data_version(self) -> int:
+        return version_of(self.data)
+
+    @property
+    def problem(self) -> str:
+        """The contradiction between gate and rows; empty if there is none."""
+        by_gate = self.gate.data_version if self.gate else 0
+        if self.data_version != by_gate:
+            return f"the data has version {self.data_version}, by the gate {by_gate}"
+        if self.unknown:
+            return f"version {self.unknown[0].version} has a row, and the gate does not know it"
+        return f"version {self.ended[0].version} has ended, and the gate does not know it" if self.ended else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """client: a `boto3.client("dynamodb")`. tables: commands, gates and data."""
+
+    client: RowClient
+    tables: Tables
+
+    def problem(self, key: Key) -> str:
+        """The contradiction between a key's gate and its rows, which no call will resolve; empty if there is none.
+
+        Raises StoreUnavailable.
+        """
+        seen = self.seen(key)
+        return seen.problem if seen else ""
+
+    def seen(self, key: Key) -> Seen | None:
+        """The rows between two equal reads of the gate, which only moves forward. None if it has moved."""
+        gate_row, data_row = (self.tables.gates, key.row), (self.tables.data, key.row)
+        (before,) = read_rows(self.client, [gate_row])
+        (data,) = read_rows(self.client, [data_row])
+        gate = Gate.of(before) if before else None
+        shown = version_of(data)
+        ended = tuple(takewhile(lambda row: row.has_ended, self._rows(key, max(gate.finished if gate else 0, shown))))
+        unknown = tuple(self._rows(key, max(gate.published if gate else 0, shown)))
+        (after,) = read_rows(self.client, [gate_row])
+        return Seen(gate, data, ended, unknown) if before == after else None
+
+    def _rows(self, key: Key, version: int) -> Iterator[CommandRow]:
+        """The rows of the versions after this one, up to the first that has none."""
+        while row := States(self.client, self.tables).command(key, version := version + 1):
+            yield row

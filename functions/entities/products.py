@@ -34,7 +34,7 @@ PRODUCT = EntityType("PRODUCT", Product, ("products", "catalog"), code_in_sk=Tru
 
 
 def facts(document: Document) -> dict[str, Any]:
-    """What both read models show of a product that is not deleted."""
+    """The fields that both read models show of a product that is not deleted."""
     attributes = document.attributes
     return {
         "name": document.name,

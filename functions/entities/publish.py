@@ -15,8 +15,8 @@ from .command import MAX_VERSION, Command
 from .document import Change
 from .errors import InvalidCommand, PendingCommand, StaleCommand, VersionConflict, VersionGap
 from .gate import Gates
-from .rows import Rows
 from .state import FINISHED, Gate
+from .tables import Rows
 from .types import Types
 
 type Answer = Mapping[str, Any]
@@ -88,7 +88,7 @@ class Publication:
         raise _lost(command)
 
     def _written(self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime) -> bool:
-        """Whether the race was won. It may be lost between two reads, for a condition, or for a transaction."""
+        """Write. False: the race was lost, between two reads, to a condition or to a transaction."""
         try:
             return transact(self.gates.client, self._writes(command, version, gate, data, at)) is None
         except (Contention, StaleCommand):
@@ -130,7 +130,7 @@ class Publication:
         return _answer(command, kept["version"], "duplicate") if kept else None
 
     def next_writes(self, command: Command, gate: Gate | None, data: Item | None, at: datetime) -> list[Action]:
-        """What publishing the next version of a key writes, synchronously, if gate and data are as they were read.
+        """The writes of the next version of a key, published synchronously, if gate and data are as they were read.
 
         command: has that version. Raises PendingCommand, InvalidCommand, AttributesTooLarge; StaleCommand, Contention:
         gate and data were not read at one moment.

@@ -10,8 +10,8 @@ from idempotency.codec import Item
 from idempotency.dynamodb import answered, read_rows
 
 from .command import Key
-from .document import document_of
-from .state import Tables
+from .document import document_of, version_of
+from .tables import Tables
 
 type Moment = int | datetime
 """A version, or an aware time."""
@@ -36,7 +36,7 @@ def as_of(client: Any, tables: Tables, key: Key, moment: Moment) -> dict[str, An
     copy = _copy(client, tables, key, moment) if isinstance(moment, int) else None
     if copy is None:
         # The version was skipped, or a time is given.
-        known = [_version(row) for row in answered(lambda: list(_history(client, tables, key))) if is_before(row)]
+        known = [version_of(row) for row in answered(lambda: list(_history(client, tables, key))) if is_before(row)]
         copy = _copy(client, tables, key, max(known)) if known else None
     if copy is None:
         raise NoSuchVersion(f"{key.sk} was not there at {moment}")
@@ -70,9 +70,5 @@ def _history(client: Any, tables: Tables, key: Key) -> Iterator[Item]:
 
 def _is_before(moment: Moment) -> Callable[[Item], bool]:
     if isinstance(moment, int):
-        return lambda row: _version(row) <= moment
+        return lambda row: version_of(row) <= moment
     return lambda row: datetime.fromisoformat(row["updated_at"]["S"]) <= moment
-
-
-def _version(row: Item) -> int:
-    return int(row["version"]["N"])

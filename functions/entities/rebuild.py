@@ -1,4 +1,4 @@
-"""Brings a target of a key to its data, while commands go on."""
+"""Brings a target of a key to its data, while commands run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ from .command import Attempt, Key
 from .document import document_of
 from .errors import StaleCommand
 from .gate import Gates
-from .rows import Rows
-from .state import Gate, Tables
+from .lagging import LAGGING_SINCE
+from .state import Gate
+from .tables import Rows, Tables
 from .targets import Document, Target
 
 # In each lost round a version has finished.
@@ -73,13 +74,13 @@ class Rebuild:
             gate.key.row,
             condition="contains(#lagging, :name) AND size(#lagging) = :size",
             assign={},
-            remove=["lagging_since", "lagging"] if alone else [],
+            remove=[LAGGING_SINCE, "lagging"] if alone else [],
             delete={} if alone else {"lagging": "target"},
             values={"name": name, "size": len(gate.lagging), "target": frozenset({name})},
         )
 
 
 def _nothing(key: Key, gate: Gate) -> Document:
-    """What a target shows of a key of which no version has finished."""
+    """The document that a target shows of a key without a finished version."""
     tenant, code = key.pk.partition("#")[2], key.sk.rpartition("#")[2]
     return Document(key.pk, key.sk, "", code, "", gate.type, 0, tenant, {}, deleted=True)

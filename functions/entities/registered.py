@@ -20,4 +20,4 @@ TYPES = Types([PRODUCT], TARGETS)
 
 def targets(environment: TargetEnvironment, clients: Clients = client) -> dict[str, Target]:
     """Every target, by name. clients: those of this execution environment, or an operator's."""
-    return {name: made(environment, clients) for name, made in TARGETS.items()}
+    return {name: create(environment, clients) for name, create in TARGETS.items()}

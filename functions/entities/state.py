@@ -1,30 +1,18 @@
-"""What the tables say of a key: its gate, its commands and its data."""
+"""The rows of a key: its gate, its commands and its data."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from idempotency.codec import Item
-from idempotency.dynamodb import LeaseClient, read_rows
-from runtime.table import Table
+from idempotency.codec import Item, from_item, from_value
 
 from .command import Attempt, Key
 from .document import Change
-from .errors import StaleCommand
 
 FINISHED, SKIPPED = "finish:FINISHED", "finish:SKIPPED"
 STARTED = "publish:STARTED"
 PENDING_SINCE = "pending_since"
 """Attribute, and sparse index, of the gates of keys with a version that has neither finished nor was skipped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """Physical names; empty where a function has no use for a table."""
-
-    commands: str
-    gates: str
-    data: str = ""
-    history: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +36,16 @@ class Gate:
     @classmethod
     def of(cls, item: Item) -> "Gate":
         """Read it from DynamoDB's own JSON."""
+        values = from_item(item)
         return cls(
-            Key(item["pk"]["S"], item["sk"]["S"]),
-            int(item["published"]["N"]),
-            int(item["finished"]["N"]),
-            frozenset(map(int, item.get("dead", {}).get("NS", ()))),
-            int(item.get("data_version", {}).get("N", 0)),
-            item["type"]["S"],
-            item["pending_since"]["S"] if "pending_since" in item else None,
-            frozenset(item.get("lagging", {}).get("SS", ())),
+            Key(values["pk"], values["sk"]),
+            values["published"],
+            values["finished"],
+            values.get("dead", frozenset()),
+            values.get("data_version", 0),
+            values["type"],
+            values.get("pending_since"),
+            values.get("lagging", frozenset()),
         )
 
     @property
@@ -70,27 +59,46 @@ class Gate:
 
     @property
     def blocked(self) -> bool:
-        """Whether the version that may run is dead. Computed, never stored: an end out of turn blocks nothing yet."""
+        """Computed, never stored: the version that may run is dead. An end out of turn blocks nothing yet."""
         return self.turn in self.dead
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRow:
-    """A command's row, in DynamoDB's own JSON."""
+    """A command's row, or its image in a stream. item: in DynamoDB's own JSON, as a change of the data needs it."""
 
     item: Item
 
+    def value(self, name: str, default: Any = None) -> Any:
+        """An attribute as a JSON value, or the default if it is not set."""
+        return from_value(self.item[name]) if name in self.item else default
+
+    @property
+    def version(self) -> int:
+        return int(self.value("version"))
+
     @property
     def attempt(self) -> int:
-        return int(self.item["attempt"]["N"])
+        return int(self.value("attempt"))
+
+    @property
+    def newest(self) -> Attempt:
+        """The newest attempt of the command."""
+        key = Key(self.value("pk"), self.value("sk").rpartition("@")[0])
+        return Attempt(key, self.version, self.attempt)
 
     @property
     def type(self) -> str:
-        return str(self.item["type"]["S"])
+        return str(self.value("type"))
+
+    @property
+    def mode(self) -> str:
+        """async or sync."""
+        return str(self.value("mode"))
 
     @property
     def status(self) -> str:
-        return str(self.item["status"]["S"])
+        return str(self.value("status"))
 
     @property
     def state(self) -> str:
@@ -98,37 +106,37 @@ class CommandRow:
         return self.status.partition(":")[0]
 
     @property
+    def error(self) -> Mapping[str, str]:
+        """Type and message of its error; empty without one."""
+        return dict(self.value("error", {}))
+
+    @property
     def tokens(self) -> Sequence[str]:
-        return list(self.item.get("tokens", {}).get("SS", ()))
+        return list(self.value("tokens", ()))
 
     @property
     def lifetime_days(self) -> int | None:
-        return int(self.item["lifetime_days"]["N"]) if "lifetime_days" in self.item else None
+        days: int | None = self.value("lifetime_days")
+        return days
 
     @property
     def updated_at(self) -> str:
-        return str(self.item["updated_at"]["S"])
+        return str(self.value("updated_at"))
 
     @property
     def has_ended(self) -> bool:
-        """Whether the version has finished or was skipped, for good."""
+        """Return whether the version has finished or was skipped, for good."""
         return self.status in (FINISHED, SKIPPED)
 
     @property
     def has_failed(self) -> bool:
-        """Whether a state has noted a final error."""
+        """Return whether a state has noted a final error."""
         return self.status.endswith(":FAILED")
-
-
-def attempt_of(command: Item) -> Attempt:
-    """The newest attempt of a command's row, or of its image in a stream."""
-    version, attempt = int(command["version"]["N"]), int(command["attempt"]["N"])
-    return Attempt(Key(command["pk"]["S"], command["sk"]["S"].rpartition("@")[0]), version, attempt)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What was read of one attempt. data: None if there is no row, or it was not asked for."""
+    """The rows of one attempt, as they were read. data: None if there is no row, or it was not asked for."""
 
     attempt: Attempt
     gate: Gate
@@ -141,7 +149,7 @@ class State:
 
     @property
     def is_own(self) -> bool:
-        """Whether the attempt is the command's newest."""
+        """Return whether the attempt is the command's newest."""
         return self.command.attempt == self.attempt.number
 
     @property
@@ -150,55 +158,5 @@ class State:
 
     @property
     def may_run(self) -> bool:
-        """Whether the attempt is the command's newest, has not ended, and it is its turn."""
+        """Return whether the attempt is the command's newest, has not ended, and it is its turn."""
         return self.is_own and self.is_turn and not self.gate.blocked
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """Reads rows, consistently."""
-
-    client: LeaseClient
-    tables: Tables
-
-    def gate(self, key: Key) -> Gate | None:
-        """The gate of a key; None if nothing was published."""
-        (item,) = read_rows(self.client, [self.gate_row(key)])
-        return Gate.of(item) if item else None
-
-    def listed(self, index: str) -> Iterator[Gate]:
-        """The gates in a sparse index, as it has them, which may be late."""
-        return map(Gate.of, Table(self.client, self.tables.gates).read_index(index))
-
-    def state(self, attempt: Attempt, *, data: bool = False) -> State | None:
-        """Gate and command, and the data row if wanted, in one call. None without a gate, or without the command."""
-        wanted = [self.gate_row(attempt.key), self.command_row(attempt.key, attempt.version)]
-        gate, row, *more = read_rows(self.client, [*wanted, *([(self.tables.data, attempt.key.row)] if data else [])])
-        command = CommandRow(row) if row else None
-        if command and (command.has_ended or command.has_failed):
-            # The rows of a batch are not read at one moment: the gate may have been read before this end moved it.
-            (gate,) = read_rows(self.client, wanted[:1])
-        if gate is None or command is None:
-            return None
-        return State(attempt, Gate.of(gate), command, more[0] if more else None)
-
-    def at_turn(self, attempt: Attempt, *, data: bool = False) -> State:
-        """As `state`. Raises StaleCommand unless the attempt may run.
-
-        A turn, once come, lasts until the version has finished or was skipped: `finished` only grows.
-        """
-        state = self.state(attempt, data=data)
-        if state is None or not state.may_run:
-            raise StaleCommand(f"{attempt}: it is not its turn, or not this execution's command")
-        return state
-
-    def command(self, key: Key, version: int) -> CommandRow | None:
-        """The row of a version."""
-        (item,) = read_rows(self.client, [self.command_row(key, version)])
-        return CommandRow(item) if item else None
-
-    def gate_row(self, key: Key) -> tuple[str, Mapping[str, str]]:
-        return self.tables.gates, key.row
-
-    def command_row(self, key: Key, version: int) -> tuple[str, Mapping[str, str]]:
-        return self.tables.commands, key.at(version)

@@ -1,4 +1,4 @@
-"""What a target is: a read model that follows the finished versions of a key and never goes back."""
+"""Targets: read models. Each follows the finished versions of a key and never goes back."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -54,5 +54,5 @@ class Target(Protocol):
 
 
 def is_shown(document: Document, shown: int, skipped: int) -> bool:
-    """Whether a target that shows this version must not be written. skipped: as for `Target.write`."""
+    """Return whether a target that shows this version must not be written. skipped: as for `Target.write`."""
     return shown >= document.version and not document.version < shown <= skipped

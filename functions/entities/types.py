@@ -15,7 +15,7 @@ from .errors import InvalidCommand
 
 
 class Policy(StrEnum):
-    """What becomes of a version whose execution ended without finishing."""
+    """The fate of a version whose execution ended without finishing."""
 
     BLOCK = "block"
     """It blocks its key until an operator retries or skips it."""
@@ -71,15 +71,15 @@ class Types:
 
     def __init__(self, types: Iterable[EntityType], targets: Collection[str]) -> None:
         self._types: dict[str, EntityType] = {}
-        for one in types:
-            if one.name in self._types or len(set(one.targets)) < len(one.targets):
-                raise DuplicateRegistration(f"the type {one.name}, or a target of it, is registered twice")
-            if unknown := set(one.targets).difference(targets):
-                raise UnknownTarget(f"{one.name} has no such target: {', '.join(sorted(unknown))}")
-            self._types[one.name] = one
+        for kind in types:
+            if kind.name in self._types or len(set(kind.targets)) < len(kind.targets):
+                raise DuplicateRegistration(f"the type {kind.name}, or a target of it, is registered twice")
+            if unknown := set(kind.targets).difference(targets):
+                raise UnknownTarget(f"{kind.name} has no such target: {', '.join(sorted(unknown))}")
+            self._types[kind.name] = kind
 
     def has(self, name: str) -> bool:
-        """Whether a type of this name is registered."""
+        """Return whether a type of this name is registered."""
         return name in self._types
 
     def owner(self, sk: str) -> str:
@@ -93,7 +93,7 @@ class Types:
 
 
 def _problems(schema: type[Struct], attributes: Mapping[str, Any], *, merge: bool) -> Iterator[str]:
-    """What is wrong with each attribute, by its path. msgspec stops at the first."""
+    """A line for each attribute that is wrong, by its path. msgspec stops at the first."""
     for name, value in attributes.items():
         try:
             _attribute_parser(schema, merge)({"attributes": {name: value}})
@@ -101,9 +101,9 @@ def _problems(schema: type[Struct], attributes: Mapping[str, Any], *, merge: boo
             yield str(problem).replace("\n", " ")
     if not merge:
         yield from (
-            f"attributes.{one.encode_name}: required"
-            for one in fields(schema)
-            if one.required and one.encode_name not in attributes
+            f"attributes.{field.encode_name}: required"
+            for field in fields(schema)
+            if field.required and field.encode_name not in attributes
         )
 
 
@@ -114,8 +114,8 @@ def _parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]:
 
 @cache
 def _attribute_parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]:
-    """Every attribute is optional. merge: whether `null` removes one that is not required."""
-    changes = [(one.encode_name, _changed(one, merge), UNSET) for one in fields(schema)]
+    """Every attribute is optional. merge: whether `null` removes field that is not required."""
+    changes = [(field.encode_name, _changed(field, merge), UNSET) for field in fields(schema)]
     return _parser_of(defstruct(f"{schema.__name__}Changes", changes, forbid_unknown_fields=True))
 
 
@@ -123,5 +123,5 @@ def _parser_of(attributes: Any) -> Callable[[Any], Any]:
     return parser(defstruct("Entity", [("attributes", attributes)]), InvalidCommand, "the entity")
 
 
-def _changed(one: FieldInfo, merge: bool) -> Any:
-    return one.type | UnsetType | None if merge and not one.required else one.type | UnsetType
+def _changed(field: FieldInfo, merge: bool) -> Any:
+    return field.type | UnsetType | None if merge and not field.required else field.type | UnsetType

@@ -1,25 +1,102 @@
-"""Creates imports: for a caller, and for an uploaded file."""
+"""Creates imports, for a caller and for an uploaded file, and runs those of up to 1,000 rows in the same call."""
 
+import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import batched
 
 import msgspec
 
-from idempotency import PayloadMismatch
+from idempotency import PayloadMismatch, TransientError
 from runtime.encodings import UTF_8
 
-from .direct import MAX_ROWS, Direct
-from .errors import InvalidImport, TooManyRows
-from .files import Files, Source
-from .keys import ImportKey
-from .loading import Loader
-from .requests import DIRECT, STEP_FUNCTION, CreateRequest, Options, Upload, is_zip
-from .state import DEFAULT_RECORD_DAYS, RECORD_DAYS, TOTALS, Import, Status, importable
-from .table import OPEN_SINCE, ImportsTable
+from .errors import FileRefused, ImportCutOff, InvalidImport, TooManyRows
+from .files import Files
+from .finalizing import Finalization
+from .loading import Loaded
+from .publishing import Batches
+from .requests import CreateRequest, Pointer, Upload
+from .state import (
+    BATCH_ROWS,
+    DEFAULT_RECORD_DAYS,
+    DIRECT,
+    RECORD_DAYS,
+    STEP_FUNCTION,
+    Import,
+    ImportKey,
+    Options,
+    Source,
+    Status,
+    importable,
+    is_zip,
+)
+from .table import ImportsTable
+
+MAX_ROWS = 1000
+"""Rows of a DIRECT import."""
 
 type Answer = dict[str, str]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """Runs a whole import in the call that creates it. Its file is read once."""
+
+    batches: Batches
+    finalization: Finalization
+
+    def run(
+        self, new: Import, chunks: Sequence[bytes], owner: str, at: datetime, time_left: Callable[[], bool]
+    ) -> Status:
+        """Run an import whose file is in memory. Returns its final status. Raises TransientError."""
+        reader = self.finalization.loader.reader(new)
+        try:
+            scan = reader.open(iter(chunks))
+            rows = []
+            for place in scan.rows:
+                reader.see(scan.layout, place)
+                rows.append(place)
+        except FileRefused as refused:
+            return self.finalization.refuse(new, refused, at)
+        found = reader.loaded(scan.layout)
+        pointers = [Pointer(position, record.offset, record.length) for position, record in rows]
+        contents = {record.offset: record.data for _, record in rows if record.data is not None}
+        if self.finalization.refuses(new, found):
+            return self.finalization.refuse_rows(new, found, at)
+        if found.last > found.rows:
+            # Without them, the rows of a file that is deleted meanwhile are numbered one after the other.
+            index = self.finalization.loader.index(new)
+            for place in rows:
+                index.add(place)
+            index.close()
+        self.batches.table.loaded(new.key, found.values, at)
+        loaded = new.having(**found.values)
+        self._run(loaded, pointers, contents, found, owner, at, time_left)
+        return self.finalization.finish(loaded, at, contents)
+
+    def _run(
+        self,
+        loaded: Import,
+        pointers: Sequence[Pointer],
+        contents: Mapping[int, bytes],
+        found: Loaded,
+        owner: str,
+        at: datetime,
+        time_left: Callable[[], bool],
+    ) -> None:
+        """Run batch after batch. Finalization finds what has no record."""
+        for batch in batched(pointers, BATCH_ROWS, strict=False):
+            try:
+                self.batches.run(loaded, batch, contents, found.marks, owner, at, time_left)
+            except ImportCutOff:
+                return
+            except TransientError as error:
+                fields = {"import_id": loaded.key.import_id, "first_row": batch[0].row, "error": type(error).__name__}
+                _logger.warning("batch has no record", extra=fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +120,30 @@ class Creation:
             source = Source(asked.key or "", asked.version_id)
         else:
             request, import_id = asked, asked.named or ""
-        if import_id and (standing := self.table.find(ImportKey(asked.tenant_code, import_id))):
-            _check_same(standing, request)
-            return _answer(standing, standing.status)
+        if import_id and (earlier := self.table.find(ImportKey(asked.tenant_code, import_id))):
+            _check_same(earlier, request)
+            return _answer(earlier, earlier.status)
         draft, tip = self._draft(request, import_id or uuid.uuid4().hex, source, at)
         chunks = self._direct_chunks(draft)
-        mode = DIRECT if chunks is not None else STEP_FUNCTION
-        made = Import(draft.key, {**draft.values, "processing_mode": mode})
-        standing = self.table.create(made, tip)
-        if standing is None:
+        new = draft.having(processing_mode=DIRECT if chunks is not None else STEP_FUNCTION)
+        stored = self.table.create(new, tip)
+        if stored is None:
             raise InvalidImport("retry_of: another retry of this import has started")
-        _check_same(standing, request)
-        status = standing.status
-        if standing is made and chunks is not None:
-            status = self.direct.run(made, chunks, owner, at, time_left)
-        return _answer(standing, status)
+        _check_same(stored, request)
+        status = stored.status
+        if stored is new and chunks is not None:
+            status = self.direct.run(new, chunks, owner, at, time_left)
+        return _answer(stored, status)
 
     def _direct_chunks(self, draft: Import) -> list[bytes] | None:
         """The file, if the import is to be DIRECT. Raises TooManyRows."""
         mode = draft.values.get("processing_mode")
         if draft.zip or mode == STEP_FUNCTION:
             return None
-        chunks = self.direct_loader.fits(draft, MAX_ROWS)
+        chunks = self.direct.finalization.loader.fits(draft, MAX_ROWS)
         if chunks is None and mode == DIRECT:
             raise TooManyRows(f"processing_mode: a DIRECT import takes {MAX_ROWS} rows; use {STEP_FUNCTION}")
         return chunks
-
-    @property
-    def direct_loader(self) -> Loader:
-        return self.direct.finalization.loader
 
     def _draft(
         self, request: CreateRequest, import_id: str, source: Source | None, at: datetime
@@ -89,34 +161,21 @@ class Creation:
             raise InvalidImport("key: required")
         options = request.options or _inherited(request, earlier)
         values = {
-            **key.row,
-            "kind": "import",
-            "tenant_code": request.tenant_code,
-            "import_id": import_id,
-            "status": str(Status.CREATED),
-            "key": source.key,
-            "version_id": source.version_id,
             "type": kind,
             "options": msgspec.to_builtins(options),
             "validated": request.validate_only,
-            "first_import_id": import_id,
-            "round": 1,
-            **dict.fromkeys(TOTALS, 0),
             RECORD_DAYS: self.lifetime.days,
-            OPEN_SINCE: at.isoformat(),
-            "created_at": at.isoformat(),
-            "updated_at": at.isoformat(),
             **({"processing_mode": request.processing_mode} if request.processing_mode else {}),
         }
         _check_zip(source.key, request)
         if earlier is None:
-            return Import(key, values), None
+            return Import.new(key, source, at, **values), None
         tip = self._tip(earlier, at)
         corrected = request.key is not None or earlier.corrected
         values[RECORD_DAYS] = self._record_days(tip)
         values |= {"retry_of": earlier.key.import_id, "first_import_id": earlier.first, "round": tip.round + 1}
         values |= {"corrected": True, "first_file": self._first_file(earlier)} if corrected else {}
-        return Import(key, values), None if request.validate_only else tip.key.import_id
+        return Import.new(key, source, at, **values), None if request.validate_only else tip.key.import_id
 
     def _earlier(self, request: CreateRequest) -> Import:
         """The import that is retried. Raises InvalidImport."""
@@ -125,7 +184,7 @@ class Creation:
             raise InvalidImport("retry_of: no such import of this tenant")
         if earlier.zip:
             raise InvalidImport("retry_of: a ZIP; retry the imports of its entries")
-        if not earlier.status.final:
+        if not earlier.final:
             raise InvalidImport("retry_of: this import has not ended")
         if request.type and request.type != earlier.values["type"]:
             raise InvalidImport("type: must be that of the import that is retried")
@@ -141,7 +200,7 @@ class Creation:
         head = self.table.known(ImportKey(earlier.key.tenant_code, earlier.first))
         name = head.values.get("tip", earlier.first)
         tip = self.table.find(ImportKey(earlier.key.tenant_code, name))
-        if tip is None or not tip.status.final:
+        if tip is None or not tip.final:
             raise InvalidImport(f"retry_of: its retry {name} has not ended")
         # A row that the first import stored has the first import's record: no retry writes it again.
         if head.created + timedelta(days=self._record_days(tip)) < at + timedelta(days=1):
@@ -153,9 +212,9 @@ class Creation:
         return min(self.lifetime.days, int(tip.values.get(RECORD_DAYS, DEFAULT_RECORD_DAYS)))
 
 
-def _check_same(standing: Import, request: CreateRequest) -> None:
+def _check_same(stored: Import, request: CreateRequest) -> None:
     """Raises PayloadMismatch if another request created this import."""
-    values = {**standing.values, "options": standing.options}
+    values = {**stored.values, "options": stored.options}
     default = None if request.retry_of else Options()
     given = {
         "key": request.key,
@@ -171,9 +230,9 @@ def _check_same(standing: Import, request: CreateRequest) -> None:
         raise PayloadMismatch(f"import_id: belongs to an import with another {field}")
 
 
-def _answer(made: Import, status: Status) -> Answer:
-    mode = made.values["processing_mode"]
-    return {"import_id": made.key.import_id, "status": str(status), "processing_mode": mode}
+def _answer(stored: Import, status: Status) -> Answer:
+    mode = stored.values["processing_mode"]
+    return {"import_id": stored.key.import_id, "status": str(status), "processing_mode": mode}
 
 
 def _inherited(request: CreateRequest, earlier: Import | None) -> Options:

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 from runtime.machine import Machine
 
 from .errors import InvalidImport, StillRunning
-from .keys import ImportKey
 from .requests import StopRequest
-from .state import Import, Status
+from .state import Import, ImportKey, Status
 from .table import ImportsTable
 
 
@@ -92,7 +91,7 @@ def stop_import(table: ImportsTable, machines: Machines, request: StopRequest, a
     Returns {"import_id", "status"}: the status is final once the results are written. Raises InvalidImport.
     """
     found = _found(table, request.key)
-    if not found.status.final:
+    if not found.final:
         table.stop(found.key, request.by, at)
         if not found.direct:
             machines.stop(found)

@@ -1,27 +1,28 @@
 """All calls to S3: ImportsBucket."""
 
 import io
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runtime.csv_records import writer
 from runtime.objects import BucketUnavailable, answered, guarded
 
+from . import codes
 from .errors import InvalidImport
+from .requests import Pointer
+from .state import Import, Source
 
 CSV = "text/csv; charset=utf-8"
 _CHUNK = 256 * 1024
+# Between two rows that one read may cover: it costs less time than another read.
+_MAX_GAP = 64 * 1024
 # S3 takes parts from 5 MiB.
 _PART = 5 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One version of one file. Its content never changes."""
-
-    key: str
-    version_id: str
+type Contents = Mapping[int, bytes]
+"""The bytes of rows by offset; none for a row that is too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,43 @@ class Writer:
         )
         self._parts.append({"ETag": sent["ETag"], "PartNumber": number})
         self._pending.clear()
+
+
+def read_rows(files: Files, made: Import, pointers: Sequence[Pointer]) -> Contents:
+    """The bytes of these rows, in one read for a batch whose rows follow each other."""
+    found: dict[int, bytes] = {}
+    for run in _runs([one for one in pointers if one.length <= codes.MAX_ROW]):
+        start, end = run[0].offset, run[-1].offset + run[-1].length
+        data = files.part(made.source, start, end - start)
+        found |= {one.offset: data[one.offset - start : one.offset - start + one.length] for one in run}
+    return found
+
+
+def rows_left(files: Files, made: Import, pointers: Sequence[Pointer]) -> Contents:
+    """As `read_rows`; none if the file was removed since it was read: the import must end all the same."""
+    try:
+        return read_rows(files, made, pointers)
+    except InvalidImport:
+        return {}
+
+
+def lines_left(files: Files, made: Import, offset: int, length: int) -> int:
+    """Count the lines of a row that is too long to keep; 1 if the file was removed since it was read."""
+    try:
+        return 1 + sum(chunk.count(b"\n") for chunk in files.ranged(made.source, offset, length)) if length else 1
+    except InvalidImport:
+        return 1
+
+
+def _runs(pointers: Sequence[Pointer]) -> list[list[Pointer]]:
+    """Pointers whose rows lie next to each other."""
+    runs: list[list[Pointer]] = []
+    for one in pointers:
+        if runs and one.offset - runs[-1][-1].offset - runs[-1][-1].length <= _MAX_GAP:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return runs
 
 
 def _missing(key: str) -> InvalidImport:

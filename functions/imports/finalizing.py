@@ -1,7 +1,12 @@
-"""The end of an import: bar what has no record, recount, write the results, set the status."""
+"""Around the batches of an import: its file is loaded; at the end, what has no record is barred, and results written.
 
+The three files of results keep the order of the file, and together they have every row once.
+"""
+
+import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import batched, islice
@@ -13,17 +18,87 @@ from idempotency.dynamodb import read
 from runtime.csv_records import Record, cells, records
 
 from . import codes
-from .batch_record import BatchRecord, Outcome, Unprocessed
-from .batches import Contents, rows_left
 from .errors import FileRefused, ImportCutOff, InvalidImport
-from .files import Files
-from .layout import Row
+from .files import Contents, Files, lines_left, rows_left
+from .layout import FAILED_COLUMNS, ROW_COLUMN, Layout, Refusal, Row
 from .loading import INDEX, Loaded, Loader
 from .publishing import MOVED, has_moved
-from .requests import Pointer
-from .results import NAMES, Results, status_of
-from .state import BATCH_ROWS, Import, Status
+from .requests import Job, Pointer
+from .state import BATCH_ROWS, COUNTERS, BatchRecord, Import, Outcome, Status, Unprocessed
 from .table import ImportsTable
+
+NAMES = ("succeeded", "failed", "unprocessed")
+SUCCEEDED_COLUMNS = (ROW_COLUMN, "pk", "sk", "version")
+_MAX_REASONS = 50
+
+
+@dataclass
+class Results:
+    """Writes the results of one import, row by row, in constant memory.
+
+    finalization: names the folder of its drafts, in which no other finalization writes.
+    """
+
+    files: Files
+    made: Import
+    layout: Layout
+    finalization: str = field(default_factory=lambda: uuid.uuid4().hex)
+    counters: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[Refusal] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        names = self.layout.names
+        headers = dict(zip(NAMES, (SUCCEEDED_COLUMNS, (*FAILED_COLUMNS, *names), (ROW_COLUMN, *names)), strict=True))
+        self._writers = {name: self.files.writer(self.made.key.draft(self.finalization, name)) for name in headers}
+        for name, header in headers.items():
+            self._writers[name].row(header)
+
+    def add(self, batch: BatchRecord, contents: Contents | None = None) -> None:
+        """The rows of a batch. contents: of its rows, if they are known. Raises BucketUnavailable."""
+        self.counters.update(batch.counts)
+        if contents is None:
+            places = [Pointer(0, one.offset, one.length) for one in batch.outcomes if one.length]
+            contents = rows_left(self.files, self.made, places)
+        for one in batch.outcomes:
+            self._add(one, contents.get(one.offset))
+
+    def unprocessed(self, number: int | str, data: bytes | None) -> None:
+        """A row without an outcome."""
+        self._row("unprocessed", (number,), data)
+
+    def close(self) -> None:
+        """Write what is left. Raises BucketUnavailable."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def totals(self, rows: int) -> dict[str, Any]:
+        """The counters of the import's row, and the reasons, the most frequent first."""
+        counters = {name: self.counters[name] for name in COUNTERS}
+        frequent = self.reasons.most_common(_MAX_REASONS)
+        reasons = [{**self._explained(one), "rows": count} for one, count in frequent]
+        return {**counters, "unprocessed_rows": rows - counters["processed_rows"], "reasons": reasons}
+
+    def _explained(self, one: Refusal) -> dict[str, str]:
+        return {"code": one.code, "column": one.column, "message": self.layout.kind.message(one.code, one.column)}
+
+    def _add(self, one: Outcome | Unprocessed, data: bytes | None) -> None:
+        if isinstance(one, Unprocessed):
+            corrected = self.layout.corrected
+            self.unprocessed(self.layout.number_cell(data) if corrected else one.position, data)
+        elif one.succeeded:
+            self._writers["succeeded"].row((one.row, self.made.key.pk, one.sk, one.version))
+        else:
+            self._failed(one, Refusal(one.code, one.column), data)
+
+    def _failed(self, one: Outcome, refusal: Refusal, data: bytes | None) -> None:
+        self.reasons[refusal] += 1
+        message = self.layout.message(refusal, data)
+        if refusal.code == codes.ROW_TOO_LONG:
+            message += codes.spans("The row", lines_left(self.files, self.made, one.offset, one.length))
+        self._row("failed", (one.row or "", refusal.code, refusal.column, message), data)
+
+    def _row(self, name: str, own: Sequence[object], data: bytes | None) -> None:
+        self._writers[name].row((*own, *self.layout.shown(data)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +114,40 @@ class Finalization:
     def loader(self) -> Loader:
         return Loader(self.files, self.types)
 
+    def load(self, job: Job, at: datetime) -> dict[str, Any]:
+        """Load the file of an import; end the import if the file, or by its option a row, is refused.
+
+        Returns {"status", "rows", "max_concurrency"}. A repeated call returns the same, and reads no file: the Map may
+        run. Raises ImportCutOff, BucketUnavailable.
+        """
+        made = self.table.known(job.key)
+        if not (made.loaded or made.stopped or made.decided or made.final):
+            self._load(made, at)
+            made = self.table.known(job.key)
+        if made.decided or made.final:
+            return _answer(self.finish(made, at))
+        if made.stopped:
+            raise ImportCutOff(f"{job.import_id}: was stopped")
+        return _answer(Status.PROCESSING, made.total_rows, made.options.max_concurrency)
+
+    def _load(self, made: Import, at: datetime) -> None:
+        try:
+            found = self.loader.load(made)
+        except FileRefused as refused:
+            self.refuse(made, refused, at)
+            return
+        if self.refuses(made, found):
+            self.refuse_rows(made, found, at)
+        else:
+            self.table.loaded(made.key, found.values, at)
+
     def finish(self, made: Import, at: datetime, contents: Contents | None = None) -> Status:
         """End an import of which no batch runs any more, except those that a bar stops.
 
         contents: of all rows, if they are known. Returns the status. Raises BucketUnavailable, StoreUnavailable,
         Contention.
         """
-        if made.status.final or made.decided:
+        if made.final or made.decided:
             return self._publish(made, at)
         if not made.loaded:
             raise ImportCutOff(f"{made.key.import_id}: its file has not been read")
@@ -56,7 +158,7 @@ class Finalization:
 
     def finish_cut_off(self, made: Import, at: datetime) -> Status:
         """End an import whose file may not have been read yet. Raises as `finish`."""
-        if not (made.status.final or made.decided or made.loaded):
+        if not (made.final or made.decided or made.loaded):
             made = self._read(made, at)
         return self.finish(made, at)
 
@@ -76,12 +178,12 @@ class Finalization:
         results = Results(self.files, made, found.layout)
         for batch, contents in self._checked(made, found):
             results.add(batch, contents)
-        return self._end(Import(made.key, {**made.values, **found.values}), results, at, refused=True)
+        return self._end(made.having(**found.values), results, at, refused=True)
 
     def _read(self, made: Import, at: datetime) -> Import:
         """The import with what its file says, or its current state if the file is refused."""
         try:
-            return Import(made.key, {**made.values, **self.loader.load(made).values})
+            return made.having(**self.loader.load(made).values)
         except FileRefused as refused:
             self.refuse(made, refused, at)
             return self.table.known(made.key)
@@ -99,7 +201,7 @@ class Finalization:
 
         Returns the import's status, if nothing is decided, or it has ended.
         """
-        if made.status.final or not made.decided:
+        if made.final or not made.decided:
             return made.status
         for name in NAMES:
             self.files.copy(made.key.draft(made.decided["finalization"], name), made.key.result(name))
@@ -204,6 +306,17 @@ class Finalization:
         index = records(self.files.own_stream(made.key.work + INDEX), codes.MAX_ROW)
         for record in islice(index, 1, None):
             yield Pointer(*map(int, cells(record.data or b"")))
+
+
+def _answer(status: Status, rows: int = 0, max_concurrency: int = 1) -> dict[str, Any]:
+    return {"status": str(status), "rows": rows, "max_concurrency": max_concurrency}
+
+
+def status_of(rows: int, succeeded: int) -> Status:
+    """The final status of an import whose file was accepted."""
+    if succeeded == rows:
+        return Status.COMPLETED
+    return Status.COMPLETED_WITH_FAILURES if succeeded else Status.FAILED
 
 
 def _outcome(made: Import, number: int, one: Pointer, decided: Decided | None) -> Outcome | Unprocessed:

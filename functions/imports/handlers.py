@@ -48,19 +48,16 @@ if TYPE_CHECKING:
     from idempotency import LeaseStore
     from runtime.notices import Notices
 
-    from .batches import Batches
     from .creation import Answer, Creation
     from .executions import Machines
     from .files import Files
     from .finalizing import Finalization
+    from .loading import Marks
+    from .publishing import Batches
     from .recovery import Following, Recovery, ZipRecovery
-    from .rows_index import Marks
     from .state import Import
     from .table import ImportsTable
-    from .zip_children import Children
-    from .zip_end import ZipEnd
-    from .zip_entries import Entries
-    from .zip_rows import ZipRows
+    from .zips import Children, Entries, ZipFinalization
 
 # A row may take three tries of up to 7 s each.
 _MILLISECONDS_FOR_A_ROW = 21_000
@@ -135,10 +132,10 @@ def finalization() -> "Finalization":
 def batches() -> "Batches":
     from entities.gate import Gates
     from entities.publish import Publication
-    from entities.state import Tables
+    from entities.tables import Tables
     from idempotency import RoundStore
 
-    from .batches import Batches
+    from .publishing import Batches
 
     own = environment
     tables = Tables(own.commands_table, own.gates_table, own.data_table, own.history_table)
@@ -149,8 +146,7 @@ def batches() -> "Batches":
 
 @cache
 def creation() -> "Creation":
-    from .creation import Creation
-    from .direct import Direct
+    from .creation import Creation, Direct
 
     return Creation(table(), files(), Direct(batches(), finalization()), environment.lifetime)
 
@@ -158,7 +154,7 @@ def creation() -> "Creation":
 @lru_cache(maxsize=4)
 def plan(import_id: str) -> "tuple[Import, Marks]":
     """What never changes of an import."""
-    from .batches import marks_of, planned
+    from .loading import marks_of, planned
 
     planned_import = planned(files(), import_id)
     return planned_import, marks_of(files(), planned_import)
@@ -186,38 +182,31 @@ def notices() -> "Notices":
 
 
 @cache
-def zip_rows() -> "ZipRows":
-    from .zip_rows import ZipRows
-
-    return ZipRows(table())
-
-
-@cache
 def entries() -> "Entries":
-    from .zip_entries import Entries
+    from .zips import Entries
 
     return Entries(files(), types())
 
 
 @cache
 def children() -> "Children":
-    from .zip_children import Children
+    from .zips import Children
 
-    return Children(zip_rows(), machines())
+    return Children(table(), machines())
 
 
 @cache
-def zip_end() -> "ZipEnd":
-    from .zip_end import ZipEnd
+def zip_finalization() -> "ZipFinalization":
+    from .zips import ZipFinalization
 
-    return ZipEnd(zip_rows(), files())
+    return ZipFinalization(table(), files())
 
 
 @cache
 def zip_recovery() -> "ZipRecovery":
     from .recovery import ZipRecovery
 
-    return ZipRecovery(children(), zip_end(), machines())
+    return ZipRecovery(children(), zip_finalization(), machines())
 
 
 @handler(parse_create, ids=("tenant_code",))
@@ -261,15 +250,13 @@ def notify_imports(records: Sequence[Record], _call: Call) -> dict[str, Any]:
 @handler(parse_job, ids=("import_id",))
 def csv_loader(job: Job, call: Call) -> dict[str, Any]:
     """Read the file once: header, limits, duplicate keys, and where its rows are."""
-    from .loading_state import load
-
-    return load(finalization(), job, call.at)
+    return finalization().load(job, call.at)
 
 
 @handler(parse_batch, ids=("import_id",))
 def csv_rows_handler(batch: Batch, call: Call) -> dict[str, Any]:
     """Publish the rows of a batch, and write its record. Return its counts."""
-    from .batches import read_rows
+    from .files import read_rows
 
     planned, marks = plan(batch.import_id)
     contents = read_rows(files(), planned, batch.pointers)
@@ -300,7 +287,7 @@ def sweep_imports(_: None, call: Call) -> dict[str, int]:
 @handler(parse_job, ids=IDS)
 def unzip(job: Job, call: Call) -> dict[str, Any]:
     """Inflate the entries of a ZIP, each once."""
-    from .zip_loading import Unzip
+    from .zips import Unzip
 
     return Unzip(table(), entries()).run(job.key, call.at)
 
@@ -314,7 +301,7 @@ def trigger_single_csv(task: EntryTask, call: Call) -> None:
 @handler(parse_job, ids=IDS)
 def finalize_zip_job(job: Job, call: Call) -> dict[str, str]:
     """Set the final status of a ZIP."""
-    return {"status": zip_end().finalize(job.key, call.at)}
+    return {"status": zip_finalization().finalize(job.key, call.at)}
 
 
 @handler(parse_ended, ids=("import_id",))

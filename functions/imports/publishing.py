@@ -1,8 +1,11 @@
-"""One row: one command in sync mode, as one step. The step's record alone decides the row's outcome."""
+"""A batch of rows: a transaction for each row, and one record.
 
-from collections.abc import Mapping, Sequence
+A row is one command in sync mode, as one step. The step's record alone decides the row's outcome.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +13,7 @@ from entities.command import Command, Key
 from entities.errors import AttributesTooLarge, InvalidCommand, PendingCommand, StaleCommand
 from entities.publish import Publication, next_version
 from entities.state import Gate
+from entities.types import Types
 from idempotency import Contention, Decided, RoundStore, StateConflict, Step, StoreUnavailable, TransientError
 from idempotency.codec import Item, from_value
 from idempotency.dynamodb import Action, read_rows
@@ -17,12 +21,14 @@ from idempotency.expressions import condition_check
 from runtime.backoff import pause
 
 from . import codes
-from .batch_record import CREATED, UNCHANGED, UPDATED, Outcome
 from .columns import CODE_COLUMN, ImportType
-from .errors import ImportCutOff
+from .errors import BatchUnfinished, ImportCutOff
+from .files import Contents
 from .layout import Refusal, Row
+from .loading import Marks
 from .requests import Pointer
-from .state import Import
+from .state import CREATED, UNCHANGED, UPDATED, BatchRecord, Import, Outcome
+from .table import ImportsTable
 
 _TRIES = 3
 MOVED = Refusal(codes.NOT_ALLOWED, CODE_COLUMN)
@@ -203,3 +209,52 @@ class Publisher:
 
     def _record_key(self, row: Row) -> str:
         return Step(self.made.first, str(row.number), None, self.owner, self.at).key
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Runs batches."""
+
+    table: ImportsTable
+    types: Types
+    publication: Publication
+    records: RoundStore
+
+    def run(
+        self,
+        made: Import,
+        pointers: Sequence[Pointer],
+        contents: Contents,
+        marks: Marks,
+        owner: str,
+        at: datetime,
+        time_left: Callable[[], bool],
+    ) -> BatchRecord:
+        """Decide every row, and write the batch's record; or return the record that there is.
+
+        Raises ImportCutOff, BatchUnfinished, Contention, StoreUnavailable.
+        """
+        first = pointers[0].row
+        standing, record = self.table.with_batch(made.key, first)
+        if record and not record.barred:
+            return record
+        if record or standing is None or standing.stopped or standing.final:
+            raise ImportCutOff(f"{made.key.import_id}: was stopped, or has ended")
+        layout = made.layout(self.types)
+        rows = [layout.row(one.row, contents.get(one.offset), **marks.of(one.row)) for one in pointers]
+        not_barred = self.table.not_barred(made.key, first)
+        publisher = Publisher(made, layout.kind, self.publication, self.records, not_barred, owner, at)
+        outcomes: list[Outcome] = []
+        for row, found, pointer in zip(rows, publisher.found(rows), pointers, strict=True):
+            if not time_left():
+                raise BatchUnfinished(f"{made.key.import_id}: {len(outcomes)} of {len(rows)} rows have an outcome")
+            outcome = publisher.outcome(row, found, pointer)
+            outcomes.append(_validated(outcome, found.record) if made.validated else outcome)
+        record = BatchRecord(first, len(rows), outcomes)
+        self.table.record(made.key, record, at)
+        return record
+
+
+def _validated(outcome: Outcome, record: Decided | None) -> Outcome:
+    """A retry would leave a stored row unchanged."""
+    return replace(outcome, effect=UNCHANGED) if outcome.succeeded and record and record.committed else outcome

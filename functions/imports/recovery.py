@@ -15,19 +15,16 @@ from runtime.notices import Notice, changed_status
 from runtime.streams import Record
 from runtime.sweep import Sweep, in_turns
 
-from .batch_record import BatchRecord
 from .errors import StillRunning
 from .executions import Machines
-from .keys import ImportKey
-from .requests import STEP_FUNCTION, ImportEnded
-from .state import TOTALS, Import, Status
+from .requests import ImportEnded
+from .state import STEP_FUNCTION, TOTALS, BatchRecord, Import, ImportKey, Status
 from .table import ImportsTable
 
 # The function that follows the stream loads none of them.
 if TYPE_CHECKING:
     from .finalizing import Finalization
-    from .zip_children import Children
-    from .zip_end import ZipEnd
+    from .zips import Children, ZipFinalization
 
 # A transaction has 100 actions, of which one is for the import's own row, and one for its ZIP's.
 _AT_ONCE = 98
@@ -73,7 +70,7 @@ class Following:
 def notice_of(record: Record) -> Notice | None:
     """The notice of an import that ended; None for any other change, such as a retry's."""
     after = changed_status(record)
-    if after is None or not (ended := Import.of(after)).status.final:
+    if after is None or not (ended := Import.of(after)).final:
         return None
     values = ended.values
     data = {"type": values["type"], "validated": ended.validated, **{name: values[name] for name in TOTALS}}
@@ -120,7 +117,7 @@ class Recovery:
         Returns a word for the step.
         """
         found = self.finalization.table.find(seen.key)
-        if found is None or found.status.final or found.created + _GRACE > at:
+        if found is None or found.final or found.created + _GRACE > at:
             return "running"
         if found.direct:
             if found.created + _DIRECT_LIFE > at:
@@ -145,7 +142,7 @@ class ZipRecovery:
     """ZIPs whose machine has ended without finalizing them, and tokens whose answer was lost."""
 
     children: "Children"
-    finalization: "ZipEnd"
+    finalization: "ZipFinalization"
     machines: Machines
 
     def end(self, ended: ImportEnded, at: datetime) -> None:
@@ -156,7 +153,7 @@ class ZipRecovery:
 
     def sweep(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
         """Look at every ZIP that has not ended. Returns what was done. Raises SweepUnfinished."""
-        zips = [seen for seen in self.children.rows.table.open() if seen.zip]
+        zips = [seen for seen in self.children.table.open() if seen.zip]
         swept = Sweep("ZIP", lambda seen: self._review(seen, at), _ids).run(zips, time_left)
         return swept.report(("answered", "ended"), open=len(zips))
 
@@ -165,8 +162,8 @@ class ZipRecovery:
 
         Raises StillRunning while children run.
         """
-        found = self.children.rows.table.find(key)
-        if found and found.stopped and not found.status.final:
+        found = self.children.table.find(key)
+        if found and found.stopped and not found.final:
             self.children.stop(found, at)
         self.finalization.finalize(key, at)
 

@@ -7,22 +7,19 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from entities.command import TenantCode
-from runtime.encodings import UTF_8, Encoding
 from runtime.ended import Ended, detail_parser
 from runtime.json_documents import parse_json
 from runtime.stores import message_work
 from runtime.validation import InvalidEvent, parser
 
 from .errors import InvalidImport
-from .keys import ImportKey
+from .state import ZIP, ImportKey, Options
 
 START_IMPORT = message_work("StartImport")
 """The work that a message asks for."""
-DIRECT, STEP_FUNCTION = "DIRECT", "STEP_FUNCTION"
 UPLOADS = "imports/"
 """Prefix of what starts an import when it is uploaded."""
 RESERVED = (UPLOADS, "work/", "results/")
-ZIP = ".zip"
 ENDINGS = (".csv", ZIP)
 """Of the name of a file, in any case of letters."""
 MAX_ENTRIES = 1_000
@@ -36,22 +33,6 @@ type ImportId = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}(-[0-9]{4})?\Z")]
 type Name = Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]{1,256}\Z")]
 type Number = Annotated[int, Meta(ge=1, le=MAX_ENTRIES)]
 type Token = Annotated[str, Meta(min_length=1, max_length=2048)]
-
-
-class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """duplicates: what becomes of rows with one key: all are refused, or all but the last one.
-
-    encoding_confirmed: the file is in the encoding, whatever it looks like.
-    parallel: children of a ZIP at once. max_concurrency: batches at once.
-    """
-
-    duplicates: Literal["refuse", "last"] = "refuse"
-    unknown_columns: Literal["refuse", "ignore"] = "refuse"
-    encoding: Encoding = UTF_8
-    encoding_confirmed: bool = False
-    all_or_nothing_validation: bool = False
-    parallel: Annotated[int, Meta(ge=1, le=10)] = 10
-    max_concurrency: Annotated[int, Meta(ge=1, le=50)] = 50
 
 
 class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -211,11 +192,6 @@ def _check_ending(key: str) -> None:
     """Raises InvalidImport."""
     if not key.lower().endswith(ENDINGS):
         raise InvalidImport("key: must end in .csv or .zip")
-
-
-def is_zip(key: str) -> bool:
-    """Return whether the file is a ZIP, by its name."""
-    return key.lower().endswith(ZIP)
 
 
 def _uploaded(created: _Created) -> Upload:

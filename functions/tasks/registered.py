@@ -17,7 +17,7 @@ from entities.command import Key, Pk, Sk
 from entities.rebuild import Rebuild
 from entities.registered import TYPES as ENTITY_TYPES
 from entities.registered import targets
-from entities.state import States, Tables
+from entities.tables import States, Tables
 from entities.targets import Clients
 from runtime.transient import transient_as
 

@@ -13,7 +13,6 @@ from stepwise.console.server import Server
 from stepwise.console.settings import Settings
 from stepwise.local.deployment import deploy
 from stepwise.local.emulator import emulator
-from stepwise.local.simulators.card_processor import secret as card_secret
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.operations.stack import Stack
 from tests.browser.things import Things
@@ -37,7 +36,7 @@ def pytest_sessionstart() -> None:
 def running() -> Iterator[emulator.Emulator]:
     with emulator.attached(QUICKLY) as started:
         parameters = secret.parameters(started.endpoint, started.simulators["gateway"])
-        parameters |= card_secret.parameters(started.endpoint, started.simulators["cards"])
+        parameters |= secret.card_parameters(started.endpoint, started.simulators["cards"])
         deploy(started.endpoint, started.log, **parameters)
         yield started
 

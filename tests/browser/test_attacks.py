@@ -9,7 +9,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from stepwise.local.simulators.loopback import LoopbackServer
+from stepwise.local.simulators.serving import LoopbackServer
 from stepwise.operations import stock
 from tests.browser.things import Things
 

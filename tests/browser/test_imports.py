@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from imports.keys import ImportKey
-from imports.state import Status
+from imports.state import ImportKey, Status
 from stepwise.operations import imports
 from stepwise.operations.imports import name_of
 from tests.browser.asking import confirm, refused, told

@@ -15,9 +15,7 @@ from entities.command import Key
 from entities.lagging import Lagging
 from idempotency import LeaseStore
 from idempotency.saga import Saga
-from imports.batch_record import BatchRecord, Outcome
-from imports.keys import ImportKey
-from imports.state import BATCH_ROWS, COUNTERS, Import
+from imports.state import BATCH_ROWS, COUNTERS, BatchRecord, Import, ImportKey, Outcome
 from imports.table import ImportsTable
 from jobs.service import RUN_JOB
 from ordering.definition import ORDER_SAGA

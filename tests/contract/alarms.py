@@ -1,13 +1,12 @@
 """The alarms of the template, and their metrics."""
 
-from typing import Any
-
+from tests.kit.metric_math import metrics
 from tests.kit.template import of_type
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 
 
-def watched(metric: str, dimension: str, value: Any) -> bool:
-    """Whether an alarm watches this metric of this resource. value: in the template's notation."""
-    dimensions = [{"Name": dimension, "Value": value}]
-    return any(alarm["MetricName"] == metric and alarm.get("Dimensions") == dimensions for alarm in ALARMS.values())
+def watched(metric: str, resource: str) -> bool:
+    """True if an alarm watches this metric of this resource, alone or with others. resource: its logical id."""
+    found = (one for alarm in ALARMS.values() for one in metrics(alarm).values())
+    return any((one.name, one.resource) == (metric, resource) for one in found)

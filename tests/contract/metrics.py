@@ -59,7 +59,7 @@ def own() -> set[str]:
 
 def exists(namespace: Any, name: str, dimensions: tuple[str, ...]) -> bool:
     """Whether there is such a metric. dimensions: their names, in order."""
-    if namespace in ({"Ref": "AWS::StackName"}, "${AWS::StackName}"):
+    if namespace in ("own", "${AWS::StackName}"):
         return name in own() and not dimensions
     if not dimensions:
         return (namespace, name) in WITHOUT_DIMENSIONS

@@ -4,15 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from stepwise.deployment.templates import load
 from tests.contract.alarms import ALARMS
 from tests.contract.causes import CAUSES, Cause
 from tests.kit.each import each
 from tests.kit.metric_math import Metric, Points, is_on, metrics
-from tests.kit.template import TEMPLATE
+from tests.kit.project import ROOT
+from tests.kit.template import PATH, RESOURCES, TEMPLATE
 
 PARAMETERS = {name: body["Default"] for name, body in TEMPLATE["Parameters"].items() if body["Type"] == "Number"}
 QUIET: dict[Metric, Points] = {cause.metric: [cause.harmless] * 3 for cause in CAUSES if cause.breaching == 0}
 """A stack in which nothing happens: no metric has data but the invocations of the sweeps."""
+# CloudWatch's limit of metrics in an alarm.
+MAX_METRICS = 10
 WATCHED = {name: set(metrics(alarm).values()) for name, alarm in ALARMS.items()}
 
 
@@ -20,7 +24,9 @@ def on(*causes: Cause, harmless: tuple[Cause, ...] = ()) -> set[str]:
     """The alarms that are on while these causes last, and others stay just below their thresholds."""
     data = QUIET | {cause.metric: [cause.harmless] * 3 for cause in harmless}
     data |= {cause.metric: [cause.breaching] * cause.periods for cause in causes}
-    return {name for name, alarm in ALARMS.items() if is_on(alarm, data, PARAMETERS)}
+    changed = {cause.metric for cause in (*causes, *harmless)}
+    concerned = {name: alarm for name, alarm in ALARMS.items() if WATCHED[name] & changed}
+    return {name for name, alarm in concerned.items() if is_on(alarm, data, PARAMETERS)}
 
 
 def watching(cause: Cause) -> set[str]:
@@ -35,16 +41,27 @@ def neighbours() -> Iterator[tuple[Cause, Cause]]:
         yield from ((cause, other) for other in (shared or others)[:1])
 
 
-def test_145_causes_raise_alarms() -> None:
-    assert len(set(CAUSES)) == 145
+def test_148_causes_share_at_most_70_alarms_of_at_most_ten_metrics_each() -> None:
+    assert len(set(CAUSES)) == 148
+    assert len(ALARMS) <= 70
+    assert all(len(watched) <= MAX_METRICS for watched in WATCHED.values())
 
 
 def test_no_alarm_is_on_while_nothing_happens() -> None:
-    assert on() == set()
+    assert {name for name, alarm in ALARMS.items() if is_on(alarm, QUIET, PARAMETERS)} == set()
 
 
 def test_no_alarm_is_on_just_below_its_threshold() -> None:
     assert on(harmless=tuple(CAUSES)) == set()
+
+
+def test_monitoring_decides_on_every_alarm_and_the_dashboard() -> None:
+    shared = load(ROOT / "stacks" / "observability.yaml")["Resources"]
+    own = {name: RESOURCES[name] for name in ALARMS.keys() - shared.keys()}
+
+    assert load(PATH)["Resources"]["Observability"]["Condition"] == "HasMonitoring"
+    assert "OperationsDashboard" in shared
+    assert {name for name, body in own.items() if body.get("Condition") != "HasMonitoring"} == set()
 
 
 @each("cause", CAUSES, ids=str)
@@ -65,6 +82,20 @@ def test_every_metric_of_an_alarm_is_a_cause() -> None:
     watched = {metric for metrics_of_one in WATCHED.values() for metric in metrics_of_one}
 
     assert watched == {cause.metric for cause in CAUSES}
+
+
+def test_metrics_of_several_resources_are_named_after_them() -> None:
+    """`attention` shows these names. The name of a mapping is a UUID."""
+    named = {alarm: metrics(ALARMS[alarm]) for alarm in ALARMS if len({one.resource for one in WATCHED[alarm]}) > 1}
+    odd = [
+        (alarm, name)
+        for alarm, found in named.items()
+        for name, metric in found.items()
+        if not metric.resource.startswith(name.title().replace("_", ""))
+    ]
+
+    assert named
+    assert odd == []
 
 
 def test_function_of_metrics_is_missing_where_one_is_unless_it_is_filled() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from approvals.request import ApprovalRequest, parse_request
+from approvals.requests import ApprovalRequest, parse_request
 from tests.kit.machine import MACHINES
 from tests.kit.project import ROOT
 from tests.kit.template import TEMPLATE

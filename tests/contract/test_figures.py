@@ -10,7 +10,7 @@ from stepwise.cli import views
 from tests.kit.project import ROOT
 from tests.kit.targets import MAKEFILE
 
-PROGRAMS = re.findall(r"python -m (benchmarks\.\w+(?: --commands)?)", MAKEFILE.read_text())
+PROGRAMS = re.findall(r"python -m (benchmarks\.\w+)", MAKEFILE.read_text())
 EMPTY = "<!-- figures of benchmarks.tasks -->\n<!-- end -->\n"
 
 
@@ -25,7 +25,7 @@ def test_every_benchmark_shows_its_figures_under_its_name() -> None:
         path.stem for path in (ROOT / "benchmarks").glob("*.py") if re.search(r"^ +show\(", path.read_text(), re.M)
     }
 
-    assert {f"benchmarks.{name}" for name in shown} == {name.removesuffix(" --commands") for name in PROGRAMS}
+    assert {f"benchmarks.{name}" for name in shown} == set(PROGRAMS)
 
 
 def test_no_figure_is_typed() -> None:

@@ -7,6 +7,7 @@ from tests.contract.metrics import exists, own
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
+from tests.kit.metric_math import metrics
 from tests.kit.project import ROOT, read_json
 from tests.kit.template import FUNCTIONS, RESOURCES, arn_of, of_type
 
@@ -120,10 +121,8 @@ def test_the_dashboard_shows_every_alarm_and_every_metric_of_the_logs() -> None:
 
 @every_alarm
 def test_an_alarm_watches_what_exists(alarm: str) -> None:
-    body = ALARMS[alarm]
-    dimensions = tuple(one["Name"] for one in body.get("Dimensions", []))
-
-    assert exists(body["Namespace"], body["MetricName"], dimensions)
+    for metric in metrics(ALARMS[alarm]).values():
+        assert exists(metric.namespace, metric.name, (metric.dimension,) if metric.dimension else ())
 
 
 @every_alarm
@@ -133,28 +132,33 @@ def test_alarm_states_how_it_treats_missing_data(alarm: str) -> None:
 
 @each("function", LOSING)
 def test_lost_event_raises_an_alarm(function: str) -> None:
-    assert watched("DestinationDeliveryFailures", "FunctionName", {"Ref": function})
+    assert watched("DestinationDeliveryFailures", function)
 
 
 @each("machine", MACHINES)
-@each("metric", ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"])
-def test_every_bad_end_of_an_execution_raises_an_alarm(machine: str, metric: str) -> None:
-    assert watched(metric, "StateMachineArn", {"Ref": machine})
+@each("metric", ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted", "ExecutionThrottled"])
+def test_every_bad_end_and_throttling_of_an_execution_raises_an_alarm(machine: str, metric: str) -> None:
+    assert watched(metric, machine)
 
 
 @each("queue", [name for name, body in QUEUES.items() if "RedrivePolicy" not in body])
 def test_dead_letter_queue_alarms_until_it_is_empty(queue: str) -> None:
     """The messages sent in one period say nothing, because the metrics of an idle queue arrive late."""
-    dimensions = [{"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}]
-    (alarm,) = (one for one in ALARMS.values() if one.get("Dimensions") == dimensions)
+    (found,) = (
+        (metric, alarm["ComparisonOperator"], alarm["Threshold"])
+        for alarm in ALARMS.values()
+        for metric in metrics(alarm).values()
+        if metric.resource == queue
+    )
 
-    assert (alarm["MetricName"], alarm["Statistic"]) == ("ApproximateNumberOfMessagesVisible", "Maximum")
-    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
+    metric, comparison, threshold = found
+    assert (metric.name, metric.statistic) == ("ApproximateNumberOfMessagesVisible", "Maximum")
+    assert (comparison, threshold) == ("GreaterThanOrEqualToThreshold", 1)
 
 
 @each("rule", [name for name, properties in EVENTS.items() if "Pattern" in properties])
 def test_undelivered_event_is_kept_or_raises_an_alarm(rule: str) -> None:
-    assert rule in RULES or watched("FailedInvocations", "RuleName", {"Ref": rule})
+    assert rule in RULES or watched("FailedInvocations", rule)
 
 
 def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:

@@ -115,9 +115,9 @@ def test_a_filter_is_a_pattern_of_lists(mapping: str, function: str, properties:
 @every_mapping
 def test_lag_and_failed_records_raise_alarms(mapping: str, function: str, properties: dict[str, Any]) -> None:
     assert properties["MetricsConfig"] == {"Metrics": ["EventCount"]}
-    assert watched("IteratorAge", "FunctionName", {"Ref": function})
-    assert watched("OnFailureDestinationDeliveredEventCount", "EventSourceMappingUUID", {"Ref": mapping})
-    assert watched("DroppedEventCount", "EventSourceMappingUUID", {"Ref": mapping})
+    assert watched("IteratorAge", function)
+    assert watched("OnFailureDestinationDeliveredEventCount", mapping)
+    assert watched("DroppedEventCount", mapping)
 
 
 @every_destination

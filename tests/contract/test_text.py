@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from accounts.errors import InvalidApplication
 from accounts.submit_request import parse_submit
 from approvals.errors import InvalidApproval, InvalidDecision
-from approvals.request import parse_decision, parse_request
+from approvals.requests import parse_decision, parse_request
 from commands.requests import parse_retry, parse_skip
 from entities.command import publish_parser
 from entities.errors import InvalidCommand

@@ -7,9 +7,10 @@ from runtime import exchange
 from runtime.exchange import NoResponse, Response
 from stepwise.local.simulators.payment_gateway.faults import another_answer
 from stepwise.local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger, standing
-from stepwise.local.simulators.payment_gateway.messages import Answer, Request, naming_key, problem
+from stepwise.local.simulators.payment_gateway.messages import Request, naming_key, problem
 from stepwise.local.simulators.payment_gateway.server import route
 from stepwise.local.simulators.payment_gateway.simulator import CHARGES, Simulator
+from stepwise.local.simulators.serving import Answer
 from tests.faults import faults as f
 from tests.faults.invocation import Died
 

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from botocore.config import Config
 
+from stepwise import STACK_NAME
+from stepwise.operations import inbox
 from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources
 from tests.kit.machine import MACHINES
+from tests.kit.metric_math import metrics
+from tests.kit.template import of_type
 
 type Messages = Callable[[str], list[Any]]
 
@@ -74,14 +78,42 @@ def test_notice_reaches_its_audience(
     assert [message["state"] for message in messages] == [state]
 
 
-def test_an_alarm_reaches_the_mail(stack: Stack, resources: Resources, heard: Callable[[str], Any]) -> None:
+def test_every_alarm_watches_what_is_deployed(stack: Stack, resources: Resources) -> None:
+    expected = {
+        resources[name]: {_tail(resources[metric.resource]) for metric in metrics(alarm).values() if metric.resource}
+        for name, alarm in of_type("AWS::CloudWatch::Alarm").items()
+    }
+    pages = stack.client("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNames=list(expected))
+    watched = {
+        alarm["AlarmName"]: {_tail(one["Value"]) for body in _metrics(alarm) for one in body.get("Dimensions", [])}
+        for page in pages
+        for alarm in page["MetricAlarms"]
+    }
+
+    assert watched == expected
+
+
+def _metrics(alarm: Any) -> list[Any]:
+    return [one["MetricStat"]["Metric"] for one in alarm.get("Metrics", []) if "MetricStat" in one] or [alarm]
+
+
+def _tail(name: str) -> str:
+    """The end of an ARN or a URL, or a name as it is."""
+    return name.rpartition("/")[2].rpartition(":")[2]
+
+
+def test_an_alarm_reaches_the_mail_and_the_inbox(
+    stack: Stack, resources: Resources, heard: Callable[[str], Any]
+) -> None:
     alarm = resources["RecoveryFailedAlarm"]
     cloudwatch = stack.client("cloudwatch")
     cloudwatch.set_alarm_state(AlarmName=alarm, StateValue="ALARM", StateReason="a test")
     messages = heard(alarm)
+    listed = [one for one in inbox.concerns(stack, STACK_NAME) if one.id == "RecoveryFailedAlarm"]
     cloudwatch.set_alarm_state(AlarmName=alarm, StateValue="OK", StateReason="a test")
 
     assert {who: [one["NewStateValue"] for one in found] for who, found in messages.items()} == {"alerts": ["ALARM"]}
+    assert [(one.context, one.cause) for one in listed] == [("alarms", "a test")]
 
 
 def test_every_notice_is_tried() -> None:

@@ -22,9 +22,9 @@ from stepwise.local.simulators.payment_gateway.faults import (
     AnswerLost,
     AnyFault,
     FailsAfter,
+    Injection,
     SlowWorking,
 )
-from stepwise.local.simulators.payment_gateway.plan import Injection
 from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from stepwise.operations import orders, work
 from stepwise.operations.recovery import needing_attention, recovery

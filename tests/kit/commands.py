@@ -16,7 +16,8 @@ from entities.command import Attempt, Key, publish_parser
 from entities.errors import TargetUnavailable
 from entities.gate import Gates
 from entities.publish import Publication
-from entities.state import Gate, Tables
+from entities.state import Gate
+from entities.tables import Tables
 from entities.targets import Document, Target, is_shown
 from entities.types import EntityType, Types
 from idempotency import StepStore

@@ -15,22 +15,17 @@ from entities.publish import Publication
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import RoundStore, StepStore
-from imports.batch_record import BatchRecord
-from imports.batches import Batches, marks_of, planned, read_rows
-from imports.creation import Creation
-from imports.direct import Direct
+from imports.creation import Creation, Direct
 from imports.executions import Machines, stop_import
-from imports.files import Files
+from imports.files import Files, read_rows
 from imports.finalizing import Finalization
-from imports.keys import ImportKey
-from imports.loading import INDEX
-from imports.loading_state import load
+from imports.loading import INDEX, marks_of, planned
+from imports.publishing import Batches
 from imports.recovery import Following
 from imports.requests import Job, Pointer, StopRequest, parse_create
-from imports.state import BATCH_ROWS, Import
+from imports.state import BATCH_ROWS, BatchRecord, Import, ImportKey
 from imports.table import ImportsTable
-from imports.zip_children import Children
-from imports.zip_rows import ZipRows
+from imports.zips import Children
 from stepwise.operations.stack import plain
 from tests.kit.commands import LIFETIME_DAYS, START, World, new_tables
 from tests.kit.engines import in_process_s3
@@ -144,7 +139,7 @@ class ImportWorld:
         return import_id
 
     def load(self, import_id: str) -> Any:
-        return load(self.finalization, Job(TENANT, import_id), self.now)
+        return self.finalization.load(Job(TENANT, import_id), self.now)
 
     def batch(self, import_id: str, first: int = 1) -> BatchRecord:
         """Run the batch that starts at this row, as a child of the Map does."""
@@ -169,8 +164,8 @@ class ImportWorld:
         return stop_import(self.table, self.machines, StopRequest(TENANT, import_id, "operator"), self.now)
 
     def follow(self, *records: Any) -> Any:
-        rows = ZipRows(self.table)
-        return Following(self.table, self.machines, Children(rows, self.machines)).follow(records, self.now)
+        children = Children(self.table, self.machines)
+        return Following(self.table, self.machines, children).follow(records, self.now)
 
     def made(self, import_id: str) -> Import:
         return self.table.known(ImportKey(TENANT, import_id))

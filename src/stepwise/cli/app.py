@@ -11,13 +11,13 @@ from .grammar import Entry, root
 _SECTIONS = {
     "Local stack": {
         "demo": Entry(
-            "demo_command:demo", "Deploy to a temporary local stack, run real orders, and stop it.", options=()
+            "stack_commands:demo", "Deploy to a temporary local stack, run real orders, and stop it.", options=()
         ),
         "start": Entry(
             "stack_commands:start",
             "Start the local stack, and deploy the template to it.",
             tool=True,
-            options=("port", "name"),
+            options=("port", "stack"),
         ),
         "stop": Entry("stack_commands:stop", "Stop the local stack. Its data is lost.", tool=True, options=("port",)),
         "console": Entry("console_command:console", "Serve the web console: runs, orders, imports, and what to do."),
@@ -26,7 +26,7 @@ _SECTIONS = {
             "fault_command:fault", "Make a simulator fail: fault answer_lost --on charge.", tool=True, options=("port",)
         ),
         "invoke": Entry(
-            "invoke_command:invoke", "Run one function with an event in Docker.", tool=True, options=("port",)
+            "stack_commands:invoke", "Run one function with an event in Docker.", tool=True, options=("port",)
         ),
     },
     "Operations": {
@@ -52,7 +52,7 @@ _SECTIONS = {
         "recover": Entry("order_commands:recover", "orders recover"),
         "replay": Entry("replay_command:replay", "orders replay"),
         "seed": Entry("stock_commands:seed", "stock seed"),
-        "report": Entry("report_command:show_report", "reports show"),
+        "report": Entry("reports:show_report", "reports show"),
         "import": Entry("import_command:import_users", "user-imports create"),
     },
     "Shell": {

@@ -17,9 +17,9 @@ from stepwise.operations.rewriting import Rewriting
 from stepwise.operations.screening import Screening
 
 from . import checks, hints, order_views, output, shapes, views, waiting
-from .documents import read_json
-from .interruption import interrupted
+from .checks import read_json
 from .options import Last, chosen_stack
+from .waiting import interrupted
 
 app = typer.Typer(help="Applications for accounts, and what their checks go by.", no_args_is_help=True)
 barred_app = typer.Typer(help="Names that the check for fraud flags.", no_args_is_help=True)

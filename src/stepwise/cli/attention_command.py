@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from stepwise.local.drawing import Text
-from stepwise.operations.inbox import inbox
-from stepwise.operations.inbox.concern import Concern
+from stepwise.operations import inbox
+from stepwise.operations.inbox import Concern
 
 from . import hints, output
 from .options import chosen_stack
@@ -17,7 +17,7 @@ def attention(
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if something needs attention.")] = False,
 ) -> None:
     """List what needs attention, across all contexts, each with its cause and the next command to run."""
-    found = [_record(one) for one in inbox.concerns(chosen_stack(), hints.chosen.name)]
+    found = [_record(one) for one in inbox.concerns(chosen_stack(), hints.chosen.stack)]
     if found:
         columns = ["context", "id", "problem", "cause", "since"]
         # Below the table, in whole lines: they are copied.

@@ -1,15 +1,17 @@
-"""Checks of options and arguments, before anything is called."""
+"""Checks of options and arguments before anything is called, and JSON that a person passes."""
 
 import os
+import sys
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from runtime import text as readable
 from runtime.encodings import CP932, UTF_8
+from runtime.json_documents import parse_json
 from stepwise.operations import work
 
 _MAX_REASON, _MAX_ID = 1000, 1000
@@ -78,3 +80,11 @@ def new_file(path: Path | None) -> Path | None:
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise typer.BadParameter(f"{path} cannot be written")
     return path
+
+
+def read_json(file: Path, hint: str) -> Any:
+    """The document in a file, or of standard input for -. hint: the option or argument that an error names."""
+    try:
+        return parse_json(sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{file}: {error}", param_hint=hint) from None

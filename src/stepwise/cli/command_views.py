@@ -63,8 +63,8 @@ def _versions(view: KeyView) -> Table:
             row.status,
             standing(view.standing(version)),
             str(row.attempt),
-            row.item["mode"]["S"],
-            row.item["updated_at"]["S"],
+            row.mode,
+            row.updated_at,
             Text(error_of(row), style="red"),
         ]
         for version, row in sorted(view.commands.items())

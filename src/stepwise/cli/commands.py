@@ -8,10 +8,10 @@ import typer
 
 from entities.command import Key
 from entities.reading import Moment
-from stepwise.operations import commands, csv_export, entities, targets
+from stepwise.operations import commands, csv_export, targets
 
 from . import command_views, hints, output, shapes, views, waiting
-from .documents import read_json
+from .checks import read_json
 from .options import Yes, chosen_stack
 
 app = typer.Typer(
@@ -62,7 +62,7 @@ def show(
         seen = commands.view(stack, key, last=last)
         output.show(shapes.key(seen), command_views.key(seen))
         return
-    _print_json(entities.as_of(stack, commands.tables(stack), key, moment), indent=2)
+    _print_json(commands.as_of(stack, commands.tables(stack), key, moment), indent=2)
 
 
 @app.command("list")
@@ -141,7 +141,7 @@ def export(
     """Print the entities of a type as CSV, which 'stepwise imports create' accepts."""
     stack = chosen_stack()
     if as_json:
-        for entity in entities.export(stack, commands.tables(stack), kind):
+        for entity in commands.export(stack, commands.tables(stack), kind):
             _print_json(entity)
         return
     header, left_out = csv_export.header(kind), []
@@ -159,7 +159,7 @@ def export(
 
 def _moment(text: str) -> Moment:
     try:
-        return entities.parse_moment(text)
+        return commands.parse_moment(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is neither a version nor a time in ISO 8601", param_hint="--at") from None
 

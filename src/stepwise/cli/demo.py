@@ -1,39 +1,47 @@
 """The demonstration: real orders, users, commands, imported rows, a task and applications on a temporary stack."""
 
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.table import Table
 
 from stepwise.local.deployment import deploy
+from stepwise.local.drawing import Text
 from stepwise.local.emulator import emulator
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.local.simulators.payment_gateway.client import GatewayClient
-from stepwise.local.simulators.payment_gateway.faults import AnswerLost
-from stepwise.local.simulators.payment_gateway.plan import Injection
-from stepwise.operations import functions, stock
+from stepwise.local.simulators.payment_gateway.faults import AnswerLost, Injection
+from stepwise.operations import commands, functions, stock, tasks, user_imports
 from stepwise.operations.orders import OrderView, ended, finalized, place, view
 from stepwise.operations.stack import Stack
+from stepwise.operations.tasks import TaskView
+from tasks.state import Item, Status
+from user_import.results import FAILURE, SUCCESS, Result
 
-from . import (
-    applications_demo,
-    command_demo,
-    hints,
-    import_demo,
-    order_views,
-    output,
-    rows_demo,
-    tasks_demo,
-    views,
-    waiting,
-)
+from . import applications_demo, command_demo, hints, order_views, output, rows_demo, views, waiting
+from .command_demo import TENANT, product
+from .import_command import follow, summary_table
 
 _STOCK = {"tea-01": 10, "pot-01": 1}
 _NOTES = {
     "a duplicate": "already placed; nothing was repeated",
     "a lost answer": "the retry found the first charge",
 }
+# Amazon Connect allows two calls a second and takes a minute to create an instance. The demonstration is faster.
+QUICK = {
+    "SFN_WAIT_SCALE": "0.1",
+    "CONNECT_SIMULATOR_REQUESTS_PER_SECOND": "50",
+    "CONNECT_SIMULATOR_BURST": "50",
+    "CONNECT_SIMULATOR_ACTIVATION_SECONDS": "1",
+    "CONNECT_SIMULATOR_PROFILES_SECONDS": "1",
+}
+_USERS = Path(__file__).with_name("demo_users.csv")
+_TASK_TYPE = "rebuild-read-model"
+_PUBLISHED, _LATE = ("mug-01", "mug-02"), ("mug-03", "mug-04")
 
 
 def run_demo() -> None:
@@ -42,7 +50,7 @@ def run_demo() -> None:
     began = time.monotonic()
     with (
         waiting.waiting("starting the emulator") as status,
-        emulator.attached(import_demo.QUICK) as running,
+        emulator.attached(QUICK) as running,
         ThreadPoolExecutor(3) as beside,
     ):
         status.update("sam build, sam deploy (the first time takes longest)")
@@ -53,13 +61,13 @@ def run_demo() -> None:
         out.print(f"Deployed template.yaml to {running.endpoint} in {time.monotonic() - began:.1f} s.")
         status.update("placing orders, importing users and products, publishing commands")
         products = beside.submit(rows_demo.run, running.endpoint)
-        rebuilt = beside.submit(tasks_demo.run, running.endpoint)
+        rebuilt = beside.submit(rebuild, running.endpoint)
         opened = beside.submit(applications_demo.run, running.endpoint)
-        importing = import_demo.start(stack)
+        importing = start_import(stack)
         command_demo.start(stack)
         _show(out, stack, gateway)
         status.update("importing users")
-        import_demo.show(out, stack, importing)
+        show_import(out, stack, importing)
         command_demo.show(out, stack)
         out.print(products.result())
         out.print(rebuilt.result())
@@ -144,3 +152,62 @@ def _invoke_again(stack: Stack, step: str, order: dict[str, Any]) -> str:
 def _stock_moves(before: dict[str, int], after: dict[str, int]) -> Any:
     rows = [[sku, str(count), str(after[sku])] for sku, count in before.items()]
     return views.table("Stock", ["SKU", "before", "after"], rows)
+
+
+def start_import(stack: Stack) -> str:
+    """Start the import of the file. Returns its name."""
+    return user_imports.start(stack, _USERS)
+
+
+def show_import(out: Console, stack: Stack, name: str) -> None:
+    """Follow the import to its end, and show the result of every row."""
+    follow(stack, name, out)
+    ended = user_imports.summary(stack, name)
+    out.print(results_table(user_imports.results(stack, ended)))
+    out.print(summary_table(ended))
+
+
+def results_table(results: Iterable[Result]) -> Table:
+    """One line for every row of the file."""
+    rows: list[list[RenderableType]] = [
+        [str(result.csv_row), _word(result), result.user_id or "-", result.error_message] for result in results
+    ]
+    return views.table("Users imported from a CSV file", ["CSVRowNumber", "result", "UserId", "errorMessage"], rows)
+
+
+def _word(result: Result) -> Text:
+    return Text(SUCCESS, style="green") if result.succeeded else Text(FAILURE, style="red")
+
+
+def rebuild(endpoint: str) -> Table:
+    """Rebuild the read models of products, of which some are published only then; then retry."""
+    stack = Stack.local(endpoint)
+    _publish(stack, *_PUBLISHED)
+    items = [{"pk": f"TENANT#{TENANT}", "sk": f"PRODUCT#{code}"} for code in (*_PUBLISHED, *_LATE)]
+    key = tasks.create(stack, {"task_type": _TASK_TYPE, "tenant_code": TENANT, "task_id": "rebuild-1", "items": items})
+    *_, first = tasks.follow(stack, key)
+    _publish(stack, *_LATE)
+    tasks.retry(stack, key)
+    *_, second = tasks.follow(stack, key)
+    rows: list[list[RenderableType]] = [
+        [item["sk"], _item_shown(before), _item_shown(after), str(after.attempts)]
+        for item, before, after in zip(items, first.items, second.items, strict=True)
+    ]
+    columns = ["item", _titled("first", first), _titled("retry", second), "runs"]
+    return views.table("A task of four items, and the retry of the failed ones", columns, rows)
+
+
+def _titled(attempt: str, seen: TaskView) -> str:
+    return f"{attempt}: {seen.task.status}"
+
+
+def _item_shown(item: Item) -> Text:
+    if item.status is Status.COMPLETED:
+        targets = item.values["result"]["targets"]
+        return Text(", ".join(f"{name} shows {version}" for name, version in targets.items()), style="green")
+    return Text(f"{item.error.type}: {item.error.message}" if item.error else str(item.status), style="red")
+
+
+def _publish(stack: Stack, *codes: str) -> None:
+    for code in codes:
+        commands.publish(stack, product(code, 1, 1200, mode="sync"))

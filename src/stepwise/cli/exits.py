@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stepwise.operations.kinds import Kind, kind
+from stepwise.operations.errors import Kind, kind
 
 DONE, FAILED, INVALID, NOT_FOUND, REFUSED, UNAVAILABLE, STILL_RUNNING, DEFECT = 0, 1, 2, 3, 4, 5, 6, 70
 

@@ -54,7 +54,7 @@ def _gateway(address: str, kind: str, on: str, order_id: str, ms: int, status: i
     import msgspec
 
     from stepwise.local.simulators.payment_gateway.client import GatewayClient
-    from stepwise.local.simulators.payment_gateway.plan import Injection
+    from stepwise.local.simulators.payment_gateway.faults import Injection
 
     details = {"ms": ms} if kind.startswith("slow_") else {"status": status} if kind.startswith("fails_") else {}
     document = {"fault": {"kind": kind, **details}, "on": on, "order_id": order_id or None, **given}
@@ -88,7 +88,7 @@ def _connect(address: str, kind: str, operation: str, times: int, ms: int) -> st
         known = ", ".join(sorted([*_OF_CONNECT, "slow_before"]))
         raise typer.BadParameter(f"{kind!r} is none of {known}, which Connect's simulator has", param_hint="KIND")
     try:
-        RemoteControl(address).inject(operation, times=times, **details)
+        RemoteControl(address).fault(operation, times=times, **details)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--on") from None
     return "connect"

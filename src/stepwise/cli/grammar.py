@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from stepwise.local.project import import_application
 from stepwise.operations.values import decimal_number, whole_number
 
-WHERE = ("port", "aws", "name")
+WHERE = ("port", "aws", "stack")
 """The options --port, --aws and --stack."""
 _NUMBERS: dict[str, Callable[[str], Any]] = {"int": whole_number, "float": decimal_number}
 

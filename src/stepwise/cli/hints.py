@@ -27,7 +27,7 @@ class Chosen:
 
     port: int = DEFAULT_PORT
     aws: bool = False
-    name: str = STACK_NAME
+    stack: str = STACK_NAME
 
 
 chosen = Chosen()
@@ -52,11 +52,11 @@ def stopping(port: int) -> str:
     return _joined(["stop"], [("--port", str(port))])
 
 
-def options(port: int = DEFAULT_PORT, aws: bool = False, name: str = STACK_NAME) -> list[Word]:
+def options(port: int = DEFAULT_PORT, aws: bool = False, stack: str = STACK_NAME) -> list[Word]:
     """The options that choose the same stack in another command; none for the default."""
     usual = port == DEFAULT_PORT and os.environ.get(PORT, str(DEFAULT_PORT)) == str(DEFAULT_PORT)
     where: list[Word] = [("--aws",)] if aws else [] if usual else [("--port", str(port))]
-    return where + ([] if name == STACK_NAME else [("--stack", name)])
+    return where + ([] if stack == STACK_NAME else [("--stack", stack)])
 
 
 def _joined(words: Sequence[Word], more: Sequence[Word]) -> str:

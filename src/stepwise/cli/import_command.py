@@ -17,8 +17,8 @@ from stepwise.operations.user_imports import Summary
 
 from . import checks, hints, output, views, waiting
 from .checks import Encoding, EncodingConfirmed
-from .interruption import interrupted
 from .options import chosen_stack
+from .waiting import interrupted
 
 File = Annotated[Path, typer.Argument(help="CSV; its first line names the columns.", exists=True, dir_okay=False)]
 

@@ -8,9 +8,7 @@ from typing import Any, NoReturn
 import typer
 from rich.console import Console
 
-from imports.keys import ImportKey
-from imports.requests import STEP_FUNCTION
-from imports.state import Import, Status
+from imports.state import STEP_FUNCTION, Import, ImportKey, Status
 from stepwise.operations import import_results, imports
 from stepwise.operations.errors import Word
 from stepwise.operations.imports import ImportView, name_of
@@ -18,7 +16,7 @@ from stepwise.operations.stack import Stack
 
 from . import hints, import_views, output, shapes, views, waiting
 from .import_progress import progress
-from .interruption import interrupted
+from .waiting import interrupted
 
 _FLAGS = {
     "unknown_columns": "--ignore-unknown-columns",

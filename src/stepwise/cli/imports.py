@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from imports.requests import DIRECT, STEP_FUNCTION
+from imports.state import DIRECT, STEP_FUNCTION
 from stepwise.operations import imports
 
 from . import hints, import_views, output, shapes, views

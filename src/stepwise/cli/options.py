@@ -36,7 +36,7 @@ def shared(
     aws: Annotated[
         bool, typer.Option("--aws", help="Use the stack in the AWS account of your settings.", callback=hints.note)
     ] = False,
-    name: Annotated[str, typer.Option("--stack", help="Name of the stack.", callback=hints.note)] = STACK_NAME,
+    stack: Annotated[str, typer.Option("--stack", help="Name of the stack.", callback=hints.note)] = STACK_NAME,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON; docs/cli.md has its shape.", callback=_choose)
     ] = False,
@@ -68,7 +68,7 @@ def check_filters(status: object, failed: bool) -> None:
 
 def chosen_stack() -> "Stack":
     """The stack of --port, --aws and --stack. Raises StackNotFound."""
-    port, name = hints.chosen.port, hints.chosen.name
+    port, name = hints.chosen.port, hints.chosen.stack
     if hints.chosen.aws:
         return stack.Stack.on_aws(name)
     return stack.Stack.local(f"http://127.0.0.1:{port}", name, emulator.endpoints_beside(port))

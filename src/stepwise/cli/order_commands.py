@@ -14,9 +14,9 @@ from stepwise.operations.stack import Stack
 from stepwise.operations.values import whole_number
 
 from . import hints, order_views, output, shapes, views, waiting
-from .documents import read_json
-from .interruption import interrupted
+from .checks import read_json
 from .options import chosen_stack
+from .waiting import interrupted
 
 RECOVERY_SECONDS = 43_200
 """The life of order-recovery."""

@@ -1,6 +1,6 @@
 """The output of `stepwise place`, `show` and `recover`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 
 from rich.console import Group, RenderableType
@@ -9,13 +9,13 @@ from rich.table import Table
 
 from ordering.definition import ORDER_SAGA
 from stepwise.local.drawing import Text
+from stepwise.operations import money
 from stepwise.operations.executions import RUNNING, Execution, StateVisit
 from stepwise.operations.orders import OrderView
 from stepwise.operations.stack import Row
 
-from . import hints, order_rows
-from .order_rows import moment
-from .views import console, status, table
+from . import hints
+from .views import console, moment, status, table
 
 _STEPS = set(ORDER_SAGA.step_names)
 _COMPENSATIONS = {step.compensation for step in ORDER_SAGA.all_steps}
@@ -26,15 +26,15 @@ def order(view: OrderView) -> Group:
     rows: list[list[RenderableType]] = [["saga", *_run(view.execution, view.order_id)]]
     rows += [[_which(number), *_run(one, view.order_id)] for number, one in enumerate(view.recoveries, 1)]
     rows += [
-        [what, status(_of(row)), order_rows.details(told, row)]
+        [what, status(_of(row)), _details(told, row)]
         for what, row, told in (
-            ("order", view.order, order_rows.order),
-            ("payment", view.payment, order_rows.payment),
-            ("reservation", view.reservation, order_rows.reservation),
+            ("order", view.order, _order_row),
+            ("payment", view.payment, _payment_row),
+            ("reservation", view.reservation, _reservation_row),
         )
     ]
     if view.charge:
-        rows.append(["charge", status(view.charge.get("status")), order_rows.details(order_rows.charge, view.charge)])
+        rows.append(["charge", status(view.charge.get("status")), _details(_charge_row, view.charge)])
     parts: list[RenderableType] = [table(f"Order {view.order_id}", ["what", "status", "details"], rows)]
     parts += [Text(f"{title}: ").append_text(path(one)) for title, one in _titled(view)]
     parts.append(_steps(view))
@@ -180,3 +180,36 @@ def _step(name: str, record: Row | None) -> list[RenderableType]:
         Text(str(record.get("result", ""))),
         moment(str(record.get("updated_at", "-"))),
     ]
+
+
+def _details(told: Callable[[Row], str], row: Row | None) -> Text:
+    """What a row says. Somebody may have written it by hand, so it may lack anything."""
+    if row is None:
+        return Text("")
+    try:
+        return Text(told(row))
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        return Text(f"malformed row ({type(error).__name__}: {error}): {', '.join(sorted(row))}", style="red")
+
+
+def _order_row(row: Row) -> str:
+    total = money.shown(row["total"], row["currency"])
+    return f"{_lines(row)}; total {total}; created {moment(row['created_at'])}"
+
+
+def _payment_row(row: Row) -> str:
+    return f"{money.shown(row['amount'], row['currency'])}; payment_id {row['payment_id']}"
+
+
+def _reservation_row(row: Row) -> str:
+    return _lines(row)
+
+
+def _lines(row: Row) -> str:
+    return ", ".join(f"{item['quantity']} x {item['sku']}" for item in row["items"])
+
+
+def _charge_row(row: Row) -> str:
+    error = row.get("error")
+    what = f"{error['name']}: {error['message']}" if error else str(row.get("result") or "")
+    return f"attempt {row['attempt']}, {moment(row['updated_at'])}{f'; {what}' if what else ''}"

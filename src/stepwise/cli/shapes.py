@@ -109,7 +109,7 @@ def key(view: KeyView) -> dict[str, Any]:
             "status": row.status,
             "standing": view.standing(version),
             "attempt": row.attempt,
-            "updated_at": row.item["updated_at"]["S"],
+            "updated_at": row.updated_at,
             "error": error_of(row) or None,
         }
         for version, row in sorted(view.commands.items())

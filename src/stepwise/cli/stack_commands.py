@@ -1,6 +1,7 @@
-"""`stepwise start`, `stop` and `status`: the local stack; `status` also shows a deployed one."""
+"""`stepwise demo`, `start`, `stop`, `status` and `invoke`: the local stack; `status` also shows a deployed one."""
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,16 +13,16 @@ from rich.table import Table
 
 from stepwise import STACK_NAME
 from stepwise.local import project
+from stepwise.local.containers import containers
 from stepwise.local.deployment import deploy, require
 from stepwise.local.emulator import emulator
-from stepwise.local.simulators.card_processor import secret as card_secret
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.local.simulators.webhook_receiver import client as webhook_receiver
 from stepwise.operations.stack import Stack
 
 from . import console_process, hints, output, views, waiting
 from .console_command import default_listen
-from .options import chosen_stack
+from .options import chosen_stack, running_emulator
 
 _SEED = Path(__file__).with_name("seed_stock.json")
 
@@ -44,7 +45,7 @@ def start(
 
     The Stepwise application also gets its stock, its simulators' addresses and the console.
     """
-    port, name = hints.chosen.port, hints.chosen.name
+    port, name = hints.chosen.port, hints.chosen.stack
     parameters = _parameters(parameter or [])
     is_application = template is None and name == STACK_NAME and project.has_application()
     if not is_application and (gateway or cards):
@@ -95,7 +96,7 @@ def _of_simulators(running: emulator.Emulator, gateway: bool, cards: bool) -> di
     """Parameters that lead to the simulators. Always passed, because an omitted one keeps its earlier value."""
     at = running.simulators
     chosen = secret.parameters(running.endpoint, at["gateway"]) if gateway else secret.NO_GATEWAY
-    chosen |= card_secret.parameters(running.endpoint, at["cards"]) if cards else card_secret.NO_PROCESSOR
+    chosen |= secret.card_parameters(running.endpoint, at["cards"]) if cards else secret.NO_PROCESSOR
     # A stack may send webhooks to its own simulator.
     return chosen | webhook_receiver.parameters(at["webhooks"])
 
@@ -178,3 +179,32 @@ def status() -> None:
 
 def _outputs(outputs: Mapping[str, str]) -> Table:
     return views.table("Outputs", ["output", "value"], [[key, value] for key, value in sorted(outputs.items())])
+
+
+def demo() -> None:
+    """Deploy to a temporary local stack, run real orders, show what happened, and stop it."""
+    from .demo import run_demo
+
+    run_demo()
+
+
+def invoke(
+    event: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="As in events/.")],
+    function: Annotated[
+        str, typer.Option(help="Logical id of the function, if the file is not named after its handler.")
+    ] = "",
+    template: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="That of `start --template`.")
+    ] = None,
+) -> None:
+    """Run one function with an event in Docker, by `sam local invoke`, on the local stack. Exits with 1 if it fails.
+
+    The result goes to standard output, the function's log to standard error.
+    """
+    running = running_emulator()
+    with containers(running, template and template.resolve()) as started:
+        answer = started.invoke(function or started.function(event), event)
+    sys.stderr.write(answer.log)
+    found = {"errorType": answer.error, "errorMessage": answer.message} if answer.error else answer.result
+    sys.stdout.write(output.json_text(found) + "\n")
+    raise typer.Exit(1 if answer.error else 0)

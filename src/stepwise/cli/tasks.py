@@ -13,11 +13,11 @@ from tasks.registered import TYPES
 from tasks.state import Status, TaskKey
 
 from . import hints, output, shapes, task_views, views
-from .documents import read_json
+from .checks import read_json
 from .import_progress import Shown
 from .import_progress import follow as progress
-from .interruption import interrupted
 from .options import chosen_stack
+from .waiting import interrupted
 
 app = typer.Typer(help="Tasks: many items, a few at once, each with an outcome of its own.", no_args_is_help=True)
 

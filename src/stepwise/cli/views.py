@@ -11,9 +11,9 @@ from rich.table import Table
 
 from stepwise.local.drawing import Screen, Text
 from stepwise.local.simulators.simulators import SIMULATORS
+from stepwise.operations.values import read_time
 
 from . import output
-from .order_rows import moment
 
 # Border and padding of a column.
 _EDGE = 3
@@ -88,6 +88,15 @@ def cell(value: Any) -> Text:
     if isinstance(value, dict):
         return Text(", ".join(f"{name} {one}" for name, one in value.items()))
     return status(value) if isinstance(value, str) else Text("" if value is None else str(value))
+
+
+def moment(at: datetime | str | None) -> str:
+    """A time in the time zone of this machine, to the millisecond; a text that is no time, unchanged."""
+    found = read_time(at)
+    if not isinstance(found, datetime):
+        return found or "-"
+    local = found.astimezone()
+    return f"{local:%Y-%m-%d %H:%M:%S}.{local.microsecond // 1000:03} {local:%Z}"
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[RenderableType]]) -> Table:

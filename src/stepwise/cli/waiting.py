@@ -1,4 +1,4 @@
-"""What a command shows while it waits: a spinner on a terminal, otherwise a line every ten seconds on stderr."""
+"""Waiting: a spinner on a terminal, otherwise a line every ten seconds on stderr; Ctrl-C ends it."""
 
 import sys
 import threading
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace, TracebackType
 from typing import Any
+
+import typer
 
 from stepwise.local.drawing import Text
 
@@ -56,3 +58,13 @@ def waiting(text: str) -> Iterator[Any]:
         return
     with views.console().status(Text(text)) as status:
         yield SimpleNamespace(update=lambda more: status.update(Text(more) if isinstance(more, str) else more))
+
+
+@contextmanager
+def interrupted(message: str) -> Iterator[None]:
+    """Ctrl-C prints how to come back, and ends with 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        views.console(stderr=True).print(f"\n{message}")
+        raise typer.Exit(130) from None

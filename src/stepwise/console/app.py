@@ -11,13 +11,53 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from . import rendering, site
+from . import (
+    applications,
+    approvals,
+    attention,
+    import_pages,
+    keys,
+    leases,
+    orders,
+    rendering,
+    reports,
+    runs,
+    stock,
+    tasks,
+)
 from .answers import Answers
 from .change_routes import ChangeRoutes
+from .changes import Change
 from .page_routes import PageRoutes
+from .pages import Page
 from .reader import Reader
 from .security import Guard
 from .settings import Settings
+
+PAGES: tuple[Page, ...] = (
+    *runs.PAGES,
+    *orders.PAGES,
+    *attention.PAGES,
+    *import_pages.PAGES,
+    *keys.PAGES,
+    *approvals.PAGES,
+    *applications.PAGES,
+    *tasks.PAGES,
+    *stock.PAGES,
+    *leases.PAGES,
+    *reports.PAGES,
+)
+CHANGES: tuple[Change, ...] = (
+    *orders.CHANGES,
+    *attention.CHANGES,
+    *import_pages.CHANGES,
+    *keys.CHANGES,
+    *approvals.CHANGES,
+    *applications.CHANGES,
+    *tasks.CHANGES,
+    *stock.CHANGES,
+    *leases.CHANGES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +70,8 @@ class Console:
 
 def create(settings: Settings) -> Console:
     reader = Reader(settings)
-    answers = Answers(reader, site.PAGES)
-    pages, forms = PageRoutes(reader, answers, site.PAGES), ChangeRoutes(reader, answers, site.CHANGES)
+    answers = Answers(reader, PAGES)
+    pages, forms = PageRoutes(reader, answers, PAGES), ChangeRoutes(reader, answers, CHANGES)
     files = Mount("/static", _Static(directory=rendering.STATIC))
     inside = Starlette(
         routes=[*pages.routes, *forms.routes, files],

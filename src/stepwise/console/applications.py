@@ -12,9 +12,9 @@ from stepwise.operations.approvals import ApprovalNotFound
 from stepwise.operations.executions import find, recoveries
 
 from . import order_runs
+from .cache import Kept
 from .changes import Change, Form
 from .filters import one_of
-from .kept import Kept
 from .pages import Page, Visit
 
 STATUSES = (

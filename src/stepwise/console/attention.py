@@ -6,17 +6,16 @@ from typing import Any
 
 from botocore.config import Config
 
-from stepwise.operations import queues
-from stepwise.operations.inbox import inbox
-from stepwise.operations.inbox.concern import Concern
+from stepwise.operations import inbox, queues
+from stepwise.operations.inbox import Concern
 from stepwise.operations.replay.budget import Budget
 from stepwise.operations.replay.failed import FailedRecords
 from stepwise.operations.replay.fire import Outcome, Trigger
 from stepwise.operations.replay.kept import deliverer
 from stepwise.operations.stack import Stack
 
+from .cache import Kept
 from .changes import Change, Form
-from .kept import Kept
 from .pages import Page, Visit
 from .rendering import quote_path
 

@@ -5,6 +5,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
+from .pages import Visit
+
 
 class Recent[T]:
     """The values used last, so many at most. seconds: how long each is good for. Threads share it."""
@@ -37,3 +39,24 @@ class Recent[T]:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
+
+
+_SECONDS = 60.0
+
+
+class Kept[T]:
+    """The last answer for the console's stack."""
+
+    def __init__(self, read: Callable[[Visit], T]) -> None:
+        self._read = read
+        self._last = Recent[T](1, _SECONDS)
+
+    def get(self, visit: Visit) -> T:
+        """The answer: on AWS, where calls cost, a minute old at most; elsewhere new. Raises what reading raises."""
+        if not visit.settings.aws:
+            return self._read(visit)
+        return self._last.get(visit.settings.stack_name, lambda: self._read(visit))
+
+    def forget(self) -> None:
+        """Read again next time, as something was changed."""
+        self._last = Recent[T](1, _SECONDS)

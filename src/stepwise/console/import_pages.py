@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from imports.keys import ImportKey
-from imports.state import Import
+from imports.state import Import, ImportKey
 from stepwise.operations import import_rows, imports
 from stepwise.operations.imports import ImportNotFound, ImportView, name_of
 

@@ -71,7 +71,7 @@ def one(visit: Visit) -> Mapping[str, Any]:
 
 def _version(seen: KeyView, version: int, row: CommandRow) -> dict[str, Any]:
     """One version as a link of the chain. run: the name of its execution; empty if it had none."""
-    mode = row.item["mode"]["S"]
+    mode = row.mode
     standing = seen.standing(version)
     return {
         "version": version,

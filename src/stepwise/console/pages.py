@@ -7,8 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from stepwise.operations.errors import CommandError, Word
-from stepwise.operations.kinds import kind
+from stepwise.operations.errors import CommandError, Word, kind
 from stepwise.operations.stack import Stack, StackNotFound
 
 from .settings import Settings

@@ -1,6 +1,8 @@
-"""Reads pages in threads, and turns the errors of their views into pages."""
+"""Reads pages in threads, on a stack that is described again from time to time, and turns errors into pages."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -8,12 +10,57 @@ from typing import Any
 from anyio import CapacityLimiter, to_thread
 
 from stepwise.operations.daemons import started
-from stepwise.operations.kinds import kind
-from stepwise.operations.stack import StackNotFound
+from stepwise.operations.errors import kind
+from stepwise.operations.stack import Stack, StackNotFound
 
-from .connection import Connection
 from .pages import Page, PageNotFound, Problem, Visit, answer_to, away, throttled
 from .settings import Settings
+
+
+class Connection:
+    """Threads share it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._stack: Stack | None = None
+        self._read_at = float("-inf")
+
+    @property
+    def last(self) -> Stack | None:
+        """The stack as last seen; None before the first time."""
+        return self._stack
+
+    def stack(self) -> Stack:
+        """The stack, described seconds ago at most. Raises StackNotFound."""
+        with self._lock:
+            now = time.monotonic()
+            if self._stack is None or now - self._read_at > self._settings.describe_seconds:
+                self._stack = self._same(self._settings.open_stack())
+                self._read_at = now
+            return self._stack
+
+    def lost(self) -> StackNotFound | None:
+        """Describe the stack again after a failed call. Returns why it cannot be reached, if it cannot."""
+        self._read_at = float("-inf")
+        try:
+            self.stack()
+        except StackNotFound as error:
+            return error
+        return None
+
+    def _same(self, found: Stack) -> Stack:
+        """The known object while nothing has changed, because it holds the clients.
+
+        They keep the credentials that they were made with, which may have expired and been replaced since.
+        """
+        known = self._stack
+        return known if known and _facts(known) == _facts(found) else found
+
+
+def _facts(stack: Stack) -> tuple[object, ...]:
+    return dict(stack.outputs), dict(stack.parameters), dict(stack.services), stack.status, stack.access_key
+
 
 # The emulator, or the account's quotas, serve others, too.
 _AT_ONCE = 8

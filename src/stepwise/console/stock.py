@@ -10,8 +10,8 @@ from stepwise.operations.stack import Stack
 from stepwise.operations.stock import Changed
 from stepwise.operations.values import whole_number
 
+from .cache import Kept
 from .changes import Change, Field, Form
-from .kept import Kept
 from .pages import Page, Visit
 
 _LAST = 100

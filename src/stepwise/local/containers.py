@@ -8,8 +8,10 @@ import json
 import re
 import shutil
 import socket
+import socketserver
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -24,7 +26,6 @@ import psutil
 
 from .deployment import architecture, build, copies, resources, sam_environment
 from .emulator.emulator import REGION, Emulator, LocalStackError, environment, free_port
-from .relay import relay
 
 _BRIDGE = "docker0"
 _SECONDS = 300
@@ -218,3 +219,49 @@ def _answer(output: str, log: str) -> Answer:
     if isinstance(result, dict) and {"errorType", "errorMessage"} <= result.keys():
         return Answer(result["errorType"], result["errorMessage"], None, log)
     return Answer(None, "", result, log)
+
+
+_CHUNK = 64 * 1024
+
+
+@contextmanager
+def relay(address: str, port: int) -> Iterator[int]:
+    """Forward connections to this host address to a port of the loopback. Yields the forwarded port."""
+    with _Server((address, 0), port) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: tuple[str, int], port: int) -> None:
+        super().__init__(address, _Connection)
+        self.port = port
+
+
+class _Connection(socketserver.BaseRequestHandler):
+    server: _Server
+    request: socket.socket
+
+    def handle(self) -> None:
+        # Nothing listens: close the container's connection.
+        with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", self.server.port)) as inner:
+            back = threading.Thread(target=_copy, args=(inner, self.request), daemon=True)
+            back.start()
+            _copy(self.request, inner)
+            back.join()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    """Copy until either side has closed."""
+    with suppress(OSError):
+        while data := source.recv(_CHUNK):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)

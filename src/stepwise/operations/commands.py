@@ -6,11 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from entities import errors
+from entities import errors, reading
 from entities.command import Decision, Key, Pk, Sk
 from entities.lagging import LAGGING_SINCE
+from entities.reading import Moment, entity_of
 from entities.registered import TYPES
-from entities.state import PENDING_SINCE, CommandRow, Gate, States, Tables
+from entities.state import PENDING_SINCE, CommandRow, Gate
+from entities.tables import States, Tables
 from idempotency import StateConflict
 from idempotency.dynamodb import read_rows
 from runtime.validation import parser
@@ -21,7 +23,10 @@ from .functions import call
 from .orders import patiently
 from .stack import Stack
 from .targets import targets_of
+from .values import utc_time
 
+# Of a version that a person names.
+_MAX_DIGITS = 10
 MAX_SHOWN = 100
 """Versions of one key: as many as one call reads."""
 _ERRORS = {
@@ -210,5 +215,34 @@ def _error(stack: Stack, gate: Gate) -> str:
 
 def error_of(row: CommandRow) -> str:
     """The error of a command that failed, as text; empty without one."""
-    error = row.item.get("error", {}).get("M", {})
-    return ": ".join(error[name]["S"] for name in ("type", "message") if name in error and error[name]["S"])
+    return ": ".join(row.error[name] for name in ("type", "message") if row.error.get(name))
+
+
+class NoSuchVersion(CommandError):
+    """The entity was not there then, or the version has not finished."""
+
+
+def parse_moment(text: str) -> Moment:
+    """Read a version, or a time in ISO 8601, which is UTC unless it says otherwise. Raises ValueError."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else utc_time(text)
+
+
+def as_of(stack: Stack, tables: Tables, key: Key, moment: Moment) -> dict[str, Any]:
+    """The entity as it was when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
+    try:
+        return reading.as_of(stack.dynamodb, tables, key, moment)
+    except reading.NoSuchVersion as error:
+        raise NoSuchVersion(str(error)) from None
+
+
+def export(stack: Stack, tables: Tables, kind: str) -> Iterator[dict[str, Any]]:
+    """Every entity of a type, also those that are deleted, each as it was when it was read."""
+    pages = stack.dynamodb.get_paginator("scan").paginate(
+        TableName=tables.data,
+        FilterExpression="#type = :type",
+        ExpressionAttributeNames={"#type": "type"},
+        ExpressionAttributeValues={":type": {"S": kind}},
+        ConsistentRead=True,
+    )
+    for page in pages:
+        yield from map(entity_of, page["Items"])

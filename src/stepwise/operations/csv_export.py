@@ -8,7 +8,7 @@ from typing import Any
 from entities.command import Key
 from entities.document import document_of
 from entities.registered import TYPES
-from entities.state import Tables
+from entities.tables import Tables
 from entities.targets import Document
 from imports.codes import MAX_ROW
 from imports.columns import CODE_COLUMN, GUARD, NAME_COLUMN, ImportType

@@ -1,6 +1,7 @@
-"""Errors of commands."""
+"""Errors of commands, and the kind of any error."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 type Word = str | tuple[str, ...]
 """Of a suggested command: one of its words or arguments; a tuple is an option, with its value if it has one."""
@@ -19,3 +20,27 @@ class CommandError(Exception):
 
 class StillRunning(CommandError, TimeoutError):
     """The command has waited long enough. What it waited for goes on without it."""
+
+
+type Kind = Literal["failed", "invalid", "not_found", "refused", "unavailable", "still_running", "defect"]
+
+# By name: a program that succeeds imports no module of errors. A subclass has the kind of its base.
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("AnswerLost", "FunctionFailed", "ImportFailed", "NotFired", "OSError"), "failed"),
+    **dict.fromkeys(("AddressRefused", "AttributesTooLarge", "UsageError"), "invalid"),
+    **dict.fromkeys(("ApplicationMissing", "NameNotBarred", "NoSuchTarget", "NoSuchVersion"), "not_found"),
+    **dict.fromkeys(("CommandError", "IdempotencyError"), "refused"),
+    **dict.fromkeys(("BotoCoreError", "ClientError", "LocalStackError", "TransientError"), "unavailable"),
+    **dict.fromkeys(("StillRunning", "TimeoutError"), "still_running"),
+}
+
+
+def kind(error: BaseException) -> Kind:
+    """The kind of an error; `defect` for one that no caller expects."""
+    return next((found for one in type(error).__mro__ if (found := _kind_of(one.__name__))), "defect")
+
+
+def _kind_of(name: str) -> Kind | None:
+    if name.startswith(("Invalid", "TooMany")):
+        return "invalid"
+    return "not_found" if name.endswith("NotFound") else _KINDS.get(name)

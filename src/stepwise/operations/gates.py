@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from entities.command import Key
-from entities.consistency import Consistency, Seen, version_of
-from entities.lagging import GATE, LAGGING_SINCE
-from entities.state import Tables
+from entities.lagging import GATE, LAGGING_SINCE, Consistency, Seen
+from entities.tables import Tables
 from idempotency import Contention, transact
 from idempotency.dynamodb import Action
 from idempotency.expressions import condition_check, conditional_update
@@ -61,8 +60,8 @@ def _corrected(seen: Seen) -> dict[str, Any]:
     """The correct attributes of the gate. Empty sets are removed."""
     known, finished, dead = (seen.gate.published, seen.gate.finished, seen.gate.dead) if seen.gate else (0, 0, ())
     finished = max(finished, seen.data_version) + len(seen.ended)
-    published = max(known, seen.data_version, *map(version_of, seen.unknown))
-    failed = {version_of(row) for row in seen.unknown if row.has_failed}
+    published = max(known, seen.data_version, *(row.version for row in seen.unknown))
+    failed = {row.version for row in seen.unknown if row.has_failed}
     return {
         "published": published,
         "finished": finished,

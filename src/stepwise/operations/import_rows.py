@@ -6,8 +6,7 @@ from typing import Any
 
 from entities.registered import TYPES
 from idempotency.codec import to_value
-from imports.batch_record import BatchRecord, Outcome, Unprocessed
-from imports.state import BATCH_ROWS, Import
+from imports.state import BATCH_ROWS, BatchRecord, Import, Outcome, Unprocessed
 
 from .stack import Stack
 

@@ -15,9 +15,8 @@ from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from idempotency.codec import to_value
 from idempotency.dynamodb import read_rows
 from imports.errors import InvalidImport, TooManyRows
-from imports.keys import ImportKey
 from imports.requests import ENDINGS, Job
-from imports.state import Import
+from imports.state import Import, ImportKey
 from imports.table import ImportsTable
 from runtime.validation import parser
 

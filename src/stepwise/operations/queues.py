@@ -8,7 +8,7 @@ sent again is handled once.
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +65,7 @@ class Redriven:
 
 def listed(stack: Stack, name: str) -> list[QueueView]:
     """All queues of the application, and the buckets of stream records. name: of the root stack."""
-    sqs, urls = stack.client("sqs"), dict(_queues(stack, name))
+    sqs, urls = stack.client("sqs"), dict(stack.resources(name, "AWS::SQS::Queue"))
     attributes = mapped(lambda url: _attributes(sqs, url), list(urls.values()), _AT_A_TIME)
     found = {logical_id: (url, own) for (logical_id, url), own in zip(urls.items(), attributes, strict=True)}
     sources = {
@@ -99,16 +99,6 @@ def redrive(stack: Stack, queue: QueueView) -> Redriven:
     if queue.source:
         return _move(stack.client("sqs"), queue)
     return _invoke_again(stack, queue)
-
-
-def _queues(stack: Stack, name: str) -> Iterator[tuple[str, str]]:
-    """Logical id and URL of each queue of a stack and the stacks in it."""
-    pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
-    for one in (one for page in pages for one in page["StackResourceSummaries"]):
-        if one["ResourceType"] == "AWS::CloudFormation::Stack":
-            yield from _queues(stack, one["PhysicalResourceId"])
-        elif one["ResourceType"] == "AWS::SQS::Queue":
-            yield one["LogicalResourceId"], one["PhysicalResourceId"]
 
 
 def _attributes(sqs: Any, url: str) -> Mapping[str, str]:

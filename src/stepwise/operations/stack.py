@@ -5,7 +5,7 @@ botocore is imported where it is called, as the command line reads this module a
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -109,6 +109,15 @@ class Stack:
                     service, endpoint_url=self._endpoint_of(service), config=settings
                 )
         return self._clients[service]
+
+    def resources(self, name: str, kind: str) -> Iterator[tuple[str, str]]:
+        """Yields logical and physical id of each resource of a type, also in nested stacks. name: of the root stack."""
+        pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
+        for one in (one for page in pages for one in page["StackResourceSummaries"]):
+            if one["ResourceType"] == "AWS::CloudFormation::Stack":
+                yield from self.resources(one["PhysicalResourceId"], kind)
+            elif one["ResourceType"] == kind:
+                yield one["LogicalResourceId"], one["PhysicalResourceId"]
 
     def _endpoint_of(self, service: str) -> str | None:
         return self.services.get(service, self.endpoint)

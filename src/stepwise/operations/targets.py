@@ -11,7 +11,7 @@ from entities.command import Key
 from entities.lagging import GATE
 from entities.rebuild import Rebuild
 from entities.registered import TARGETS, TYPES, targets
-from entities.state import Tables
+from entities.tables import Tables
 from entities.targets import Target, TargetEnvironment
 from entities.types import EntityType
 

@@ -17,8 +17,8 @@ from entities.catalog import CatalogBucket
 from entities.gate import Gates
 from entities.products import ProductsTable
 from entities.publish import Publication
-from entities.rows import Rows
-from entities.state import CommandRow, Gate, State, States
+from entities.state import CommandRow, Gate, State
+from entities.tables import Rows, States
 from entities.types import Types
 from idempotency import transact
 from idempotency.dynamodb import read_rows, update

@@ -11,8 +11,8 @@ from entities.command import Attempt
 from entities.document import document_of
 from entities.lagging import Lagging
 from entities.rebuild import Rebuild
-from entities.rows import Rows
-from entities.state import Gate, States
+from entities.state import Gate
+from entities.tables import Rows, States
 from idempotency.dynamodb import read_rows
 from runtime.streams import images
 from tests.faults import faults as f

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 from ministack.services import s3, stepfunctions
 
 import imports.creation
-import imports.direct
 import imports.executions
 import imports.finalizing
 import imports.handlers
-import imports.results
 import runtime.sweep
 from entities.products import PRODUCT
 from entities.registered import TYPES
@@ -49,7 +47,7 @@ class Engine(shared.Engine):
 
     def begin(self, run: "Run") -> None:
         super().begin(run)
-        for module in (imports.direct, imports.finalizing):
+        for module in (imports.creation, imports.finalizing):
             replace(module, "BATCH_ROWS", run.plan.batch_rows)
 
     def clear(self) -> None:
@@ -69,7 +67,7 @@ class Engine(shared.Engine):
         super().hold()
         replace(imports.executions, "time", self.long_waits)
         replace(runtime.sweep, "random", STEADY)
-        for module in (imports.creation, imports.results):
+        for module in (imports.creation, imports.finalizing):
             replace(module, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
         # The id of an import by upload is a digest of the object's version.
         replace(s3, "new_uuid", lambda: self.run.new_version() if self.run else "none")

@@ -12,25 +12,17 @@ from typing import Any
 import imports.finalizing
 import imports.loading
 import imports.requests
-import imports.results
 import imports.table
 from idempotency import Decided
-from idempotency.codec import to_value
-from idempotency.dynamodb import put
-from idempotency.expressions import condition_check, conditional_put, conditional_update
-from imports.batch_record import Unprocessed
-from imports.batches import read_rows
-from imports.creation import Creation
-from imports.direct import Direct
+from imports.creation import Creation, Direct
 from imports.executions import Machines
-from imports.keys import ImportKey
+from imports.files import read_rows
 from imports.layout import Layout
+from imports.loading import Keys
 from imports.publishing import Publisher
 from imports.requests import parse_job
-from imports.rows_index import Keys
-from imports.state import Status
+from imports.state import ImportKey, Status, Unprocessed
 from imports.table import ImportsTable
-from runtime.backoff import written
 from runtime.machine import Machine
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
@@ -77,9 +69,7 @@ def _unmarked() -> AbstractContextManager[None]:
     """Each stream record adds to the counters, also when it comes again."""
 
     def mark(self: Any, key: Any, first_row: int, at: Any) -> Any:
-        assign = {"counted_at": at.isoformat()}
-        condition = "attribute_exists(#pk)"
-        return {"Update": conditional_update(self.name, key.batch(first_row), condition=condition, assign=assign)}
+        return self.update_action(key.batch(first_row), "attribute_exists(#pk)", {"counted_at": at.isoformat()})
 
     return replaced(ImportsTable, "_mark", mark)
 
@@ -90,11 +80,10 @@ def _unmarked() -> AbstractContextManager[None]:
     focus=((r"^CreateImport.*call[2-5]$", (s.SLOW, s.HELD)),),
 )
 def _created_again() -> AbstractContextManager[None]:
-    def create(self: Any, made: Any, tip: str | None = None) -> Any:
-        put_row = conditional_put(self.name, {}, "attribute_exists(#pk) OR attribute_not_exists(#pk)", {})
-        actions: list[Any] = [{"Put": {**put_row, "Item": imports.table._item(made.values)}}]
-        actions += [self._follows(made, tip)] if tip else []
-        return made if written(self.client, actions) is None else None
+    def create(self: Any, new: Any, tip: str | None = None) -> Any:
+        actions = [self.put_action(new.values)]
+        actions += [self._follows(new, tip)] if tip else []
+        return new if self.transact(actions) is None else None
 
     stack, plan = ExitStack(), executing.plan
     stack.enter_context(replaced(executing, "plan", lambda one: replace(plan(one), uploaded=True, twice=True)))
@@ -167,7 +156,7 @@ def _unbarred() -> AbstractContextManager[None]:
     """A row's transaction does not check its batch."""
 
     def always(self: Any, key: Any, _: int) -> Any:
-        return {"ConditionCheck": condition_check(self.name, key.row, "attribute_exists(#pk)", {})}
+        return self.check_action(key.row, "attribute_exists(#pk)")
 
     return replaced(ImportsTable, "not_barred", always)
 
@@ -176,7 +165,7 @@ def _unbarred() -> AbstractContextManager[None]:
 def _ends_twice() -> AbstractContextManager[None]:
     def end(self: Any, key: Any, status: Any, values: Any, at: Any, **_: bool) -> bool:
         assign = {**values, "updated_at": at.isoformat(), "ended_at": at.isoformat(), "status": status}
-        return bool(self._update(key.row, "attribute_exists(#pk)", assign, remove=["open_since"]))
+        return bool(self.update(key.row, "attribute_exists(#pk)", assign, remove=["open_since"]))
 
     stack = ExitStack()
     stack.enter_context(replaced(ImportsTable, "end", end))
@@ -243,7 +232,7 @@ def _young() -> AbstractContextManager[None]:
 def _set_back() -> AbstractContextManager[None]:
     def loaded(self: Any, key: Any, values: Any, at: Any) -> bool:
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
-        return bool(self._update(key.row, "attribute_exists(#open_since)", assign))
+        return bool(self.update(key.row, "attribute_exists(#open_since)", assign))
 
     return replaced(ImportsTable, "loaded", loaded)
 
@@ -257,9 +246,8 @@ def _completed_twice() -> AbstractContextManager[None]:
     """A finalization that hangs before it reads the rows' records goes on after a retry has decided them."""
 
     def completed(self: Any, key: Any, batch: Any, at: Any) -> bool:
-        values = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
-        item = {name: to_value(value, fractions=True) for name, value in values.items()}
-        return bool(put(self.client, {"TableName": self.name, "Item": item}).applied)
+        row = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}
+        return bool(self.put(row, "attribute_exists(#pk)").applied)
 
     stack = ExitStack()
     stack.enter_context(replaced(ImportsTable, "complete_barred", completed))
@@ -288,10 +276,7 @@ def _no_sweep() -> AbstractContextManager[None]:
 )
 def _needs_file() -> AbstractContextManager[None]:
     """A finalization that cannot read rows fails."""
-    stack = ExitStack()
-    for module in (imports.finalizing, imports.results):
-        stack.enter_context(replaced(module, "rows_left", read_rows))
-    return stack
+    return replaced(imports.finalizing, "rows_left", read_rows)
 
 
 @mutant(

@@ -14,7 +14,7 @@ from accounts.ending import Ending
 from accounts.machines import Machine
 from accounts.openings import Openings
 from accounts.tables import CustomersTable
-from approvals.requesting import Requesting
+from approvals.deciding import Requesting
 from idempotency.saga import SagaSteps
 from idempotency.saga.sweep import Sweep
 from idempotency.steps import StepStore

@@ -14,7 +14,7 @@ from stepwise.local.simulators.connect.account import Account, Resource
 from stepwise.local.simulators.connect.errors import ConnectError
 from stepwise.local.simulators.connect.operations import OPERATIONS
 from stepwise.local.simulators.connect.settings import Settings
-from stepwise.local.simulators.connect.throttle import Throttle
+from stepwise.local.simulators.connect.simulator import Throttle
 from tests.faults.actors import wire
 from tests.faults.actors.engine import START
 from tests.faults.seams import Document

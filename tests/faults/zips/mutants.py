@@ -3,19 +3,14 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-import imports.archive_data
+import imports.archive
 import imports.table
-from idempotency.codec import to_value
-from idempotency.expressions import conditional_put, conditional_update
 from imports.files import Files
-from imports.keys import ImportKey
-from imports.state import Status
+from imports.state import ImportKey, Status
 from imports.table import ImportsTable
-from imports.zip_children import Children
-from imports.zip_end import ZipEnd
-from imports.zip_rows import ZipRows
-from runtime.backoff import written
+from imports.zips import Children, ZipFinalization
 from runtime.machine import Machine
+from runtime.table import NEW
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.actors.mutant import Mutants
@@ -44,8 +39,7 @@ def _forgets() -> AbstractContextManager[None]:
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
         condition = "attribute_exists(#open_since) AND attribute_not_exists(#columns)"
         moves = {name: values.get(name, 0) for name in ("total_rows", "unprocessed_rows")}
-        own = conditional_update(self.name, key.row, condition=condition, assign=assign)
-        return bool(self._move(key, own, moves, at))
+        return bool(self._move(key, condition, assign, moves, at))
 
     return replaced(ImportsTable, "loaded", loaded)
 
@@ -63,10 +57,10 @@ def _reads_refused() -> AbstractContextManager[None]:
 @mutant("a ZIP that does not wait for its children", breaks.LAST, focus=_PARENT_STOPPED)
 def _impatient() -> AbstractContextManager[None]:
     def summarize(self: Any, made: Any, at: Any) -> Status:
-        self.rows.end(made, self.rows.children(made), Status.FAILED, None, at)
+        self.table.end_zip(made, self.table.children(made), Status.FAILED, None, at)
         return Status.FAILED
 
-    return replaced(ZipEnd, "_summarize", summarize)
+    return replaced(ZipFinalization, "_summarize", summarize)
 
 
 @mutant(
@@ -79,20 +73,17 @@ def _orphan() -> AbstractContextManager[None]:
     """A late trigger creates it."""
 
     def add(self: Any, parent: Any, child: Any, at: Any) -> bool:
-        put = conditional_put(self.table.name, {}, "attribute_not_exists(#pk)", {})
-        item = {name: to_value(value, fractions=True) for name, value in child.values.items()}
-        counted = conditional_update(
-            self.table.name,
+        counted = self.update_action(
             parent.key.row,
-            condition="attribute_exists(#pk)",
-            assign={"updated_at": at.isoformat()},
+            "attribute_exists(#pk)",
+            {"updated_at": at.isoformat()},
             computed={"children": "#children + :one"},
             values={"one": 1},
         )
-        written(self.table.client, [{"Put": {**put, "Item": item}}, {"Update": counted}])
+        self.transact([self.put_action(child.values, NEW), counted])
         return True
 
-    return replaced(ZipRows, "add", add)
+    return replaced(ImportsTable, "add_child", add)
 
 
 @mutant("an end event that is believed after a redrive", of_imports.CUT, focus=_REDRIVEN)
@@ -113,4 +104,4 @@ def _stays() -> AbstractContextManager[None]:
 @mutant("an archive that is taken at its word", breaks.CHILDLESS, breaks.REFUSED)
 def _believed() -> AbstractContextManager[None]:
     """Neither size nor checksum of what was inflated is compared."""
-    return replaced(imports.archive_data, "_checked", lambda chunks, _: chunks)
+    return replaced(imports.archive, "_checked", lambda chunks, _: chunks)

@@ -14,8 +14,7 @@ from runtime.bearer import BearerSession
 from runtime.secrets import Secret
 from stepwise.local.simulators.card_processor.cards import CARDS
 from stepwise.local.simulators.payment_gateway.client import GatewayClient
-from stepwise.local.simulators.payment_gateway.faults import AnswerLost, FailsBefore, Garbage, RequestLost
-from stepwise.local.simulators.payment_gateway.plan import Injection
+from stepwise.local.simulators.payment_gateway.faults import AnswerLost, FailsBefore, Garbage, Injection, RequestLost
 from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from tests.kit.accounts import AccountWorld
 from tests.unit.dynamodb import Clock, client, new_table

@@ -8,7 +8,7 @@ import pytest
 from api import commands
 from api.answer import Problem
 from api.request import Request
-from entities.state import Tables
+from entities.tables import Tables
 from tests.kit.commands import World, order
 from tests.unit.dynamodb import client
 

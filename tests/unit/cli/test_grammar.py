@@ -36,6 +36,14 @@ def test_every_command_has_json_and_help(name: str) -> None:
     assert stepwise(*name.split(), "--help").code == 0
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_argument_has_the_name_of_an_option(name: str) -> None:
+    """The parser stores values by these names, so an argument would also be the value of --stack."""
+    names = [parameter.name for parameter in COMMANDS[name].params]
+
+    assert len(set(names)) == len(names)
+
+
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in SHORT and not name.startswith("completion")])
 def test_the_document_describes_every_command(name: str) -> None:
     things, _, verb = name.partition(" ")

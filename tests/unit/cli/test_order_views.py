@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 from botocore.exceptions import ClientError
 
-from stepwise.cli.order_rows import moment
 from stepwise.cli.order_views import path
+from stepwise.cli.views import moment
 from stepwise.operations import money
 from stepwise.operations.causes import message_of
 from stepwise.operations.executions import execution

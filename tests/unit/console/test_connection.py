@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from botocore.exceptions import ClientError
 
-from stepwise.console.connection import Connection
+from stepwise.console.reader import Connection
 from stepwise.console.settings import Settings
 from stepwise.operations.stack import Stack
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stepwise.console.runs.subject import subject
+from stepwise.console.runs.one import subject
 
 
 @pytest.mark.parametrize(

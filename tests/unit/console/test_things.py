@@ -9,8 +9,8 @@ import pytest
 
 from stepwise.console import attention, facts, import_pages, keys, reports
 from stepwise.console.approvals import run_of
-from stepwise.console.kept import Kept
-from stepwise.operations.inbox.concern import Concern
+from stepwise.console.cache import Kept
+from stepwise.operations.inbox import Concern
 from stepwise.operations.report import Line
 from stepwise.operations.stack import Stack
 

@@ -15,7 +15,7 @@ from botocore.stub import ANY, Stubber
 
 from benchmarks import results
 from stepwise.deployment.application import files
-from stepwise.deployment.preflight import change_set, machines, policies, quotas, template
+from stepwise.deployment.preflight import change_set, policies, quotas, template
 from stepwise.deployment.preflight.__main__ import main
 from stepwise.deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
 from stepwise.deployment.preflight.resolve import Unresolved
@@ -143,7 +143,7 @@ def test_a_definition_that_step_functions_refuses_fails() -> None:
     for answer in answers:
         target.says("stepfunctions", "validate_state_machine_definition", answer, definition=ANY, severity="WARNING")
 
-    part = examined("", lambda: machines.examine(target))
+    part = examined("", lambda: policies.examine_machines(target))
 
     assert [finding.verdict for finding in part.findings] == [Verdict.FAILED, Verdict.LOOK, Verdict.OK]
     assert part.findings[0].detail == "/States/A/Next no such state"

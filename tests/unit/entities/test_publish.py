@@ -8,7 +8,6 @@ import pytest
 
 from commands.recovery import Recovery
 from entities.command import MAX_VERSION, Key
-from entities.consistency import Consistency
 from entities.errors import (
     AttributesTooLarge,
     InvalidCommand,
@@ -16,7 +15,7 @@ from entities.errors import (
     VersionConflict,
     VersionGap,
 )
-from entities.lagging import GATE, Lagging
+from entities.lagging import GATE, Consistency, Lagging
 from entities.rebuild import Rebuild
 from entities.registered import TYPES
 from entities.types import Types

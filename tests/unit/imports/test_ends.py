@@ -36,7 +36,7 @@ def test_an_import_whose_file_was_removed_later_ends_without_its_cells(world: Im
 
 
 def test_a_direct_import_whose_file_was_removed_ends(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imports.direct.Direct._run", lambda *_: None)
+    monkeypatch.setattr("imports.creation.Direct._run", lambda *_: None)
     monkeypatch.setattr("imports.finalizing.Finalization.finish", lambda *_: None)
     import_id = world.create(HEADER + ROWS)
     monkeypatch.undo()

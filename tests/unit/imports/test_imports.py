@@ -12,13 +12,13 @@ from entities.registered import TYPES as REGISTERED
 from entities.types import EntityType, Types
 from idempotency import PayloadMismatch
 from imports import codes, loading
-from imports.batch_record import BatchRecord
 from imports.creation import MAX_ROWS
 from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
-from imports.files import Files, Source
+from imports.files import Files
+from imports.loading import Marks
 from imports.publishing import Publisher
 from imports.requests import parse_create, parse_stop
-from imports.rows_index import Marks
+from imports.state import BatchRecord, Source
 from runtime.objects import BucketUnavailable
 from tests.kit.commands import error, product
 from tests.kit.import_world import ImportWorld

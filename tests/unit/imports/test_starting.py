@@ -4,7 +4,7 @@ import pytest
 
 from imports.errors import InvalidImport
 from imports.executions import start_import
-from imports.keys import ImportKey
+from imports.state import ImportKey
 from tests.kit.import_world import TENANT, ImportWorld
 
 FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 
 from idempotency import Contention
-from imports.batch_record import BatchRecord, Outcome
 from imports.errors import ImportCutOff, StillRunning
-from imports.state import Status
+from imports.state import BatchRecord, Outcome, Status
 from imports.table import ImportsTable
-from imports.zip_end import status_of
-from imports.zip_entries import LIST
+from imports.zips import LIST, status_of
 from runtime.sweep import SweepUnfinished
 from tests.kit.zip_builder import CSV, File, archive
 
@@ -287,14 +285,14 @@ def test_a_child_that_is_created_while_the_zip_ends_is_not_missed(
     key = world.upload(TWO)
     world.unzip(key)
     world.ended(world.trigger(key, 1))
-    read = type(world.rows).children
+    read = ImportsTable.children
 
     def children(rows: object, parent: object) -> object:
         found = read(rows, parent)  # type: ignore[arg-type]
         world.trigger(key, 2)
         return found
 
-    monkeypatch.setattr(type(world.rows), "children", children)
+    monkeypatch.setattr(ImportsTable, "children", children)
     with pytest.raises(Contention):
         world.end.finalize(key, START)
     monkeypatch.undo()
@@ -363,10 +361,10 @@ def test_a_batch_that_is_counted_while_its_import_ends_is_counted_once(
     world.table.record(child, batch, START)
     move = ImportsTable._move
 
-    def meanwhile(table: ImportsTable, *given: Any) -> bool:
+    def meanwhile(table: ImportsTable, *given: Any, **more: Any) -> bool:
         monkeypatch.undo()
         table.count(child, [(1, batch.counts)], START)
-        return move(table, *given)
+        return move(table, *given, **more)
 
     monkeypatch.setattr(ImportsTable, "_move", meanwhile)
     world.ended(child, processed_rows=1, succeeded_rows=1, created_rows=1, unprocessed_rows=0)

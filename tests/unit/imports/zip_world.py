@@ -9,16 +9,11 @@ from typing import Any
 from entities.types import EntityType, Types
 from imports.executions import Machines
 from imports.files import Files
-from imports.keys import ImportKey
 from imports.recovery import ZipRecovery
 from imports.requests import EntryTask
-from imports.state import TOTALS, Import, Status
+from imports.state import TOTALS, Import, ImportKey, Status
 from imports.table import ImportsTable
-from imports.zip_children import Children
-from imports.zip_end import ZipEnd
-from imports.zip_entries import Entries
-from imports.zip_loading import Unzip
-from imports.zip_rows import ZipRows
+from imports.zips import Children, Entries, Unzip, ZipFinalization
 from tests.kit.commands import error
 from tests.kit.engines import in_process_s3
 from tests.kit.import_world import Arns
@@ -66,12 +61,11 @@ class World:
         s3.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration={"Status": "Enabled"})
         self.files = Files(s3, self.bucket)
         self.table = ImportsTable(dynamodb.client(), _new_table())
-        self.rows = ZipRows(self.table)
         self.stepfunctions = StepFunctions()
         self.machines = Machines(lambda: self.stepfunctions, Arns())
         self.entries = Entries(self.files, TYPES)
-        self.children = Children(self.rows, self.machines)
-        self.end = ZipEnd(self.rows, self.files)
+        self.children = Children(self.table, self.machines)
+        self.end = ZipFinalization(self.table, self.files)
         self.recovery = ZipRecovery(self.children, self.end, self.machines)
 
     def upload(self, data: bytes, **values: Any) -> ImportKey:

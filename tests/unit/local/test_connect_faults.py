@@ -119,7 +119,7 @@ def test_a_delayed_call_holds_up_no_other(connect: Connect) -> None:
 
 
 def test_a_delay_may_end_in_an_error(connect: Connect) -> None:
-    connect.control.inject("ListInstances", delay_seconds=0.2, code="ThrottlingException")
+    connect.control.fault("ListInstances", delay_seconds=0.2, code="ThrottlingException")
     began = time.monotonic()
     assert outcomes(connect, 1) == ["ThrottlingException"]
     assert time.monotonic() - began >= 0.2
@@ -149,7 +149,7 @@ def test_faults_can_be_taken_back(connect: Connect) -> None:
 )
 def test_invalid_fault_is_rejected(connect: Connect, fault: Document) -> None:
     with pytest.raises(ValueError, match=r"CreateUsers|times|tims"):
-        connect.control.inject(**fault)
+        connect.control.fault(**fault)
 
 
 # --- received requests ---

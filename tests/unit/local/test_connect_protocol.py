@@ -7,7 +7,7 @@ import pytest
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
-from stepwise.local.simulators.connect.constraints import violations
+from stepwise.local.simulators.connect.protocol import violations
 from tests.kit.connect_simulator import Connect, Document
 
 MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from stepwise.local.simulators.connect.settings import Settings
-from stepwise.local.simulators.connect.throttle import Throttle
+from stepwise.local.simulators.connect.simulator import Throttle
 from tests.kit.bounded import Threads
 from tests.kit.connect_simulator import Clock, Connect, client
 

@@ -19,13 +19,15 @@ from stepwise.local.simulators.payment_gateway.faults import (
     FailsBefore,
     Fault,
     Garbage,
+    Injection,
     RequestLost,
     SlowAfter,
     SlowBefore,
     SlowWorking,
 )
-from stepwise.local.simulators.payment_gateway.plan import FaultPlan, Injection
+from stepwise.local.simulators.payment_gateway.messages import Kind
 from stepwise.local.simulators.payment_gateway.server import GatewayServer
+from stepwise.local.simulators.serving import FaultPlan
 from tests.kit.project import ROOT
 from tests.unit.ordering.gateway import counts
 
@@ -155,9 +157,13 @@ def test_a_fault_for_an_order_counts_its_requests(gateway: GatewayClient) -> Non
 
 
 def drawn(injection: Injection, number: int) -> list[bool]:
-    plan = FaultPlan()
+    plan: FaultPlan[Injection] = FaultPlan()
     plan.add(injection)
-    return [bool(plan.draw("charge", "o-1")) for _ in range(number)]
+    return [is_drawn(plan, "charge") for _ in range(number)]
+
+
+def is_drawn(plan: FaultPlan[Injection], kind: Kind) -> bool:
+    return bool(plan.draw(lambda one: one.matches(kind, "o-1", None)))
 
 
 def test_a_probability_is_met_and_repeats_with_its_seed() -> None:
@@ -173,14 +179,11 @@ def test_a_probability_may_have_a_limit() -> None:
 
 
 def test_nonmatching_call_uses_no_fault() -> None:
-    plan = FaultPlan()
+    plan: FaultPlan[Injection] = FaultPlan()
     plan.add(Injection(FailsBefore(), on="cancel", probability=0.5, seed=3))
-    for _ in range(10):
-        assert plan.draw("charge", "o-1") == []
+    assert not any(is_drawn(plan, "charge") for _ in range(10))
 
-    assert [bool(plan.draw("cancel", "o-1")) for _ in range(50)] == drawn(
-        Injection(FailsBefore(), probability=0.5, seed=3), 50
-    )
+    assert [is_drawn(plan, "cancel") for _ in range(50)] == drawn(Injection(FailsBefore(), probability=0.5, seed=3), 50)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from ordering.payments.authorization import PaymentDeclined, authorize
-from stepwise.local.simulators.payment_gateway.cards import decline
 from stepwise.local.simulators.payment_gateway.ledger import (
     ChargeRequest,
     KeyCanceled,
@@ -17,6 +16,7 @@ from stepwise.local.simulators.payment_gateway.ledger import (
     Ledger,
     Movement,
     Refusal,
+    decline,
     standing,
 )
 from tests.kit.bounded import at_once

@@ -14,8 +14,7 @@ import pytest
 
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.local.simulators.payment_gateway.client import GatewayClient
-from stepwise.local.simulators.payment_gateway.faults import SlowWorking
-from stepwise.local.simulators.payment_gateway.plan import Injection
+from stepwise.local.simulators.payment_gateway.faults import Injection, SlowWorking
 from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from tests.kit.bounded import Threads, program
 from tests.kit.project import TOOLS

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stepwise.local.relay import relay
+from stepwise.local.containers import relay
 from tests.kit.bounded import Threads
 
 PAYLOAD = bytes(range(256)) * 4096

@@ -22,8 +22,7 @@ from ordering.orders import sweep_handlers
 from ordering.orders.audit import Audit
 from ordering.orders.table import OrdersTable
 from ordering.payments.table import PaymentsTable
-from stepwise.operations import audit, recovery
-from stepwise.operations.inbox import orders as inbox
+from stepwise.operations import audit, inbox, recovery
 from stepwise.operations.stack import Stack
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
@@ -300,11 +299,11 @@ def test_a_sweep_notes_a_lost_row_until_it_is_back(shop: Shop, caplog: pytest.Lo
 def test_attention_lists_what_a_sweep_noted(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "failing", lambda _: [])
     shop.lose(PAYMENTS, "o-1")
-    assert list(inbox.concerns(shop.stack, "stepwise")) == []
+    assert list(inbox.PROVIDERS["orders"][1](shop.stack, "stepwise")) == []
 
     shop.sweep()
 
-    (concern,) = inbox.concerns(shop.stack, "stepwise")
+    (concern,) = inbox.PROVIDERS["orders"][1](shop.stack, "stepwise")
     assert (concern.context, concern.id, concern.see) == ("orders", "o-1", ("show", "o-1"))
     assert concern.problem == "Confirmed, but ProcessPayment has no row"
 

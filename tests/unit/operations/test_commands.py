@@ -20,9 +20,8 @@ from entities.lagging import Lagging
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import BusinessError
-from stepwise.operations import commands, entities, targets
-from stepwise.operations.commands import KeyNotFound
-from stepwise.operations.entities import NoSuchVersion
+from stepwise.operations import commands, targets
+from stepwise.operations.commands import KeyNotFound, NoSuchVersion
 from stepwise.operations.functions import FunctionFailed
 from stepwise.operations.stack import Stack
 from stepwise.operations.targets import NoSuchTarget
@@ -78,8 +77,8 @@ class Desk:
     def view(self) -> commands.KeyView:
         return commands.view(self.stack, KEY)
 
-    def as_of(self, moment: entities.Moment) -> dict[str, Any]:
-        return entities.as_of(self.stack, self.world.tables, KEY, moment)
+    def as_of(self, moment: commands.Moment) -> dict[str, Any]:
+        return commands.as_of(self.stack, self.world.tables, KEY, moment)
 
     def three_versions(self) -> None:
         """Version 1 has finished, 2 is dead, 3 waits for it."""
@@ -253,11 +252,11 @@ def test_a_skipped_version_shows_the_one_that_stood(desk: Desk) -> None:
 
 
 def test_a_moment_is_a_version_or_a_time_in_utc() -> None:
-    assert entities.parse_moment("12") == 12
-    assert entities.parse_moment("2026-11-22T09:00:00") == START
-    assert entities.parse_moment("2026-11-22T18:00:00+09:00") == START
+    assert commands.parse_moment("12") == 12
+    assert commands.parse_moment("2026-11-22T09:00:00") == START
+    assert commands.parse_moment("2026-11-22T18:00:00+09:00") == START
     with pytest.raises(ValueError, match="yesterday"):
-        entities.parse_moment("yesterday")
+        commands.parse_moment("yesterday")
 
 
 def test_a_rebuilt_target_has_every_key_of_its_types_again(desk: Desk) -> None:
@@ -303,7 +302,7 @@ def test_an_export_has_every_entity_of_its_type(desk: Desk) -> None:
     desk.world.run(product(2, attributes={"price": 9}))
     desk.world.publish(product(mode="sync", **OTHER))
     desk.world.publish(order(mode="sync"))
-    exported = {one["sk"]: one for one in entities.export(desk.stack, desk.world.tables, "PRODUCT")}
+    exported = {one["sk"]: one for one in commands.export(desk.stack, desk.world.tables, "PRODUCT")}
 
     assert sorted(exported) == [SK, OTHER["sk"]]
     assert (exported[SK]["version"], exported[SK]["attributes"]["price"]) == (2, 9)

@@ -14,9 +14,8 @@ from botocore.config import Config
 from botocore.exceptions import ReadTimeoutError
 
 from imports.errors import InvalidImport, TooManyRows
-from imports.keys import ImportKey
 from imports.requests import parse_create
-from imports.state import Import
+from imports.state import Import, ImportKey
 from stepwise.operations import import_results, imports
 from stepwise.operations.import_results import ImportNotEnded, ResultsExist
 from stepwise.operations.imports import AnswerLost, ImportEnded, ImportNotFound, ImportView

@@ -11,9 +11,8 @@ import pytest
 from moto import mock_aws
 
 from idempotency.codec import to_value
-from stepwise.operations import queues
-from stepwise.operations.inbox import inbox
-from stepwise.operations.inbox.concern import Concern
+from stepwise.operations import inbox, queues
+from stepwise.operations.inbox import Concern
 from stepwise.operations.replay.kept import KEPT
 from stepwise.operations.stack import Stack
 from tests.unit.cli.test_order_views import Executions
@@ -22,6 +21,10 @@ from tests.unit.operations.test_queues import NOTICES, NOTIFY, QUEUES, Functions
 NOW = datetime.now(UTC)
 EVENT = {"JobId": "1"}
 WRITE_BACK = "first write the edited row back (docs/alarms.md, RecoveryFailedAlarm), then recover"
+ALARMS = {
+    "StreamsLateAlarm": "stepwise-Below-StreamsLateAlarm-1",
+    "SweepsMissingAlarm": "stepwise-Below-SweepsMissing-1",
+}
 
 
 @dataclass
@@ -54,7 +57,7 @@ class Desk:
         self.urls = {name: self.client("sqs").create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
         self.states = States()
         self.stack = Stack(session, None, {})
-        clients = {"cloudformation": Stacks(self.urls), "lambda": Functions(), "stepfunctions": self.states}
+        clients = {"cloudformation": Stacks(self.urls, ALARMS), "lambda": Functions(), "stepfunctions": self.states}
         self.stack._clients.update(clients)
 
     def has(self, **outputs: str) -> None:
@@ -427,3 +430,61 @@ def test_a_context_that_cannot_be_read_is_a_concern(desk: Desk) -> None:
     (found,) = desk.concerns
     assert (found.context, found.problem) == ("approvals", "cannot be read")
     assert "ResourceNotFoundException" in found.cause
+
+
+def alarm(desk: Desk, logical_id: str, metric: str, statistic: str, expression: str, **more: Any) -> None:
+    """An alarm on two functions that is on."""
+    functions = {
+        name: {"Namespace": "Stack", "MetricName": metric, "Dimensions": [{"Name": "FunctionName", "Value": name}]}
+        for name in ("start_tasks", "wake_tasks")
+    }
+    desk.client("cloudwatch").put_metric_alarm(
+        AlarmName=ALARMS[logical_id],
+        EvaluationPeriods=2,
+        Metrics=[
+            {"Id": "watched", "Expression": expression, "ReturnData": True},
+            *(
+                {"Id": name, "ReturnData": False, "MetricStat": {"Metric": one, "Period": 300, "Stat": statistic}}
+                for name, one in functions.items()
+            ),
+        ],
+        **more,
+    )
+    desk.client("cloudwatch").set_alarm_state(AlarmName=ALARMS[logical_id], StateValue="ALARM", StateReason="crossed")
+
+
+def measured(desk: Desk, metric: str, function: str, value: float) -> None:
+    data = {"MetricName": metric, "Dimensions": [{"Name": "FunctionName", "Value": function}], "Value": value}
+    desk.client("cloudwatch").put_metric_data(Namespace="Stack", MetricData=[data])
+
+
+def test_cause_that_begins_while_its_alarm_is_on_is_listed(desk: Desk) -> None:
+    at_least = {"Threshold": 60_000, "ComparisonOperator": "GreaterThanOrEqualToThreshold"}
+    alarm(desk, "StreamsLateAlarm", "IteratorAge", "Maximum", "MAX(FILL(METRICS(), 0))", **at_least)
+    measured(desk, "IteratorAge", "start_tasks", 90_000)
+    measured(desk, "IteratorAge", "wake_tasks", 500)
+
+    (found,) = desk.concerns
+    assert (found.context, found.id, found.cause) == ("alarms", "StreamsLateAlarm", "StartTasks: IteratorAge 90000")
+    measured(desk, "IteratorAge", "wake_tasks", 61_000)
+    assert [one.cause for one in desk.concerns] == ["StartTasks: IteratorAge 90000; WakeTasks: IteratorAge 61000"]
+
+
+def test_sweep_that_does_not_run_is_named_by_its_alarm(desk: Desk) -> None:
+    below = {"Threshold": 1, "ComparisonOperator": "LessThanThreshold"}
+    alarm(desk, "SweepsMissingAlarm", "Invocations", "Sum", "MIN(FILL(METRICS(), 0))", **below)
+    measured(desk, "Invocations", "start_tasks", 4)
+
+    assert [one.cause for one in desk.concerns] == ["WakeTasks: Invocations 0"]
+
+
+def test_alarm_of_another_stack_is_not_listed(desk: Desk) -> None:
+    cloudwatch = desk.client("cloudwatch")
+    for name in ("other-Alarm-1", "stepwise-dev-Alarm-1"):
+        cloudwatch.put_metric_alarm(
+            AlarmName=name, Namespace="Stack", MetricName="Errors", Statistic="Sum", Period=300, EvaluationPeriods=1,
+            Threshold=1, ComparisonOperator="GreaterThanOrEqualToThreshold",
+        )  # fmt: skip
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="crossed")
+
+    assert desk.concerns == []

@@ -26,9 +26,10 @@ QUEUES = ("ImportActionFailuresQueue", "ImportActionQueue", "JobFailuresQueue")
 
 @dataclass
 class Stacks:
-    """A CloudFormation client: a root stack with one that has these queues. urls: by logical id."""
+    """A CloudFormation client: a root stack with one that has these queues and alarms, by logical id."""
 
     urls: dict[str, str]
+    alarms: dict[str, str] = field(default_factory=dict)
 
     def get_paginator(self, _: str) -> "Stacks":
         return self
@@ -40,6 +41,8 @@ class Stacks:
             yield {"StackResourceSummaries": [_listed("ImportsTable", "AWS::DynamoDB::Table", "table")]}
             queues = [_listed(name, "AWS::SQS::Queue", url) for name, url in self.urls.items()]
             yield {"StackResourceSummaries": queues}
+            alarms = [_listed(name, "AWS::CloudWatch::Alarm", physical) for name, physical in self.alarms.items()]
+            yield {"StackResourceSummaries": alarms}
 
 
 def _listed(name: str, kind: str, physical: str) -> dict[str, str]:

@@ -46,13 +46,13 @@ from stepwise.local.simulators.payment_gateway.faults import (
     FailsAfter,
     FailsBefore,
     Garbage,
+    Injection,
     Interim,
     RequestLost,
     SlowAfter,
     SlowBefore,
     SlowWorking,
 )
-from stepwise.local.simulators.payment_gateway.plan import Injection
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
 from tests.unit.ordering import secrets_manager

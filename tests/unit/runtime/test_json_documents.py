@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.json_documents import MAX_DEPTH, NotJson, event_text, parse_json, read_document
-from stepwise.cli.documents import read_json
+from stepwise.cli.checks import read_json
 from tests.kit.command_line import stepwise
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)

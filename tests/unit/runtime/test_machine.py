@@ -103,8 +103,8 @@ def test_an_end_that_a_redrive_has_undone_writes_nothing(
     found = SimpleNamespace(key="", stopped=False)
     written = Finalization(table=SimpleNamespace(known=lambda _: found, find=lambda _: found))
     monkeypatch.setattr(handlers, "machines", lambda: states)
-    monkeypatch.setattr(handlers, "children", lambda: SimpleNamespace(rows=written))
-    for factory in ("finalization", "zip_end"):
+    monkeypatch.setattr(handlers, "children", lambda: written)
+    for factory in ("finalization", "zip_finalization"):
         monkeypatch.setattr(handlers, factory, lambda: written)
     for factory in ("recovery", "zip_recovery"):
         monkeypatch.setattr(handlers, factory, getattr(handlers, factory).__wrapped__)

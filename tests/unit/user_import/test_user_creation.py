@@ -103,8 +103,8 @@ def one(connect: Simulator, bucket: Bucket) -> Import:
 )
 def test_failed_lookup_keeps_the_outcome_unknown(one: Import, create: str, look_up: str) -> None:
     source, control = one.upload(), one.simulator.control
-    control.inject("CreateUser", **UNSURE[create])
-    control.inject("SearchUsers", times=50, where={"Username": "taro"}, **NO_LOOK_UP[look_up])
+    control.fault("CreateUser", **UNSURE[create])
+    control.fault("SearchUsers", times=50, where={"Username": "taro"}, **NO_LOOK_UP[look_up])
     for _ in range(2):
         with pytest.raises((IdempotencyError, ClientError)):
             one.create(source)
@@ -156,7 +156,7 @@ def test_a_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> No
 def test_first_password_is_reported_as_set(one: Import, fault: str) -> None:
     """A lost answer, and a retry of the same version of the file by another import."""
     source = one.upload()
-    one.simulator.control.inject("CreateUser", **UNSURE[fault])
+    one.simulator.control.fault("CreateUser", **UNSURE[fault])
     outcomes = []
     for import_id in ("import-1", "import-1", "import-2"):
         try:

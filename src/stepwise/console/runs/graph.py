@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+from .layer_places import Point
 from .layers import Edge, Laid, laid_out
-from .net import Point
 
 # Pixels. A sign of the graph's font is this wide at most on average; the rest of a box holds its mark and count.
 _SIGN, _REST, _HEIGHT = 7.4, 62.0, 34.0

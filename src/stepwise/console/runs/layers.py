@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .layer_order import order
-from .layer_places import across, down
-from .net import Name, Net, Point
+from .layer_places import Name, Net, Point, across, down, order
 
 _STRAIGHT = 6.0
 

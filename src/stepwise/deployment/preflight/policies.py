@@ -1,4 +1,4 @@
-"""Validates every role's policies with IAM Access Analyzer: `ValidatePolicy`."""
+"""Validates every definition with Step Functions, and every role's policies with IAM Access Analyzer."""
 
 import json
 from collections.abc import Iterator
@@ -35,3 +35,12 @@ def examine(target: Target) -> Iterator[Finding]:
             verdict = _VERDICTS.get(one["findingType"], Verdict.LOOK)
             yield Finding(f"{role}: {one['issueCode']}", verdict, one["findingDetails"])
     yield Finding(f"{clean} policies", Verdict.OK, "no finding")
+
+
+def examine_machines(target: Target) -> Iterator[Finding]:
+    client = target.client("stepfunctions")
+    for name, definition in target.definitions():
+        answer = client.validate_state_machine_definition(definition=definition, severity="WARNING")
+        found = [f"{one.get('location', '')} {one['message']}".strip() for one in answer["diagnostics"]]
+        worst = Verdict.LOOK if found else Verdict.OK
+        yield Finding(name, Verdict.FAILED if answer["result"] == "FAIL" else worst, "\n".join(found))

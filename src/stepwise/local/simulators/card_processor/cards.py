@@ -8,8 +8,9 @@ import msgspec
 
 from stepwise.local.simulators.payment_gateway.charges import InvalidRequest, answered
 from stepwise.local.simulators.payment_gateway.ledger import CANCELED, SUCCEEDED, Charge, Ledger
-from stepwise.local.simulators.payment_gateway.messages import Answer, Request, answer, problem
+from stepwise.local.simulators.payment_gateway.messages import Request, problem
 from stepwise.local.simulators.payment_gateway.simulator import Api
+from stepwise.local.simulators.serving import Answer, answer
 
 
 class NewCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

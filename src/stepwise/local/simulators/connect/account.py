@@ -1,14 +1,15 @@
 """An account's instances with their profiles and users. Callers hold the account's lock."""
 
+import base64
 import itertools
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from .errors import not_found
+from .errors import invalid_request, not_found
 from .settings import Settings
 
 type Document = dict[str, Any]
@@ -119,3 +120,29 @@ class Account:
 
     def _profiles(self, arn_prefix: str, names: tuple[str, ...]) -> list[Resource]:
         return [Resource(**self.identity(arn_prefix), attributes={"Name": name}, tags={}) for name in names]
+
+
+def page[R: Resource](resources: Sequence[R], parameters: Document, *, size: int) -> tuple[list[R], Document]:
+    """A page of resources, and the NextToken if there are more. size: if MaxResults is not given.
+
+    A page starts after the last resource of the previous one, even if resources came or went.
+    Raises ConnectError for an unknown token.
+    """
+    after = _number(parameters["NextToken"]) if "NextToken" in parameters else 0
+    rest = [resource for resource in resources if resource.number > after]
+    some = rest[: parameters.get("MaxResults", size)]
+    return some, {"NextToken": _token(some[-1].number)} if len(some) < len(rest) else {}
+
+
+def _token(number: int) -> str:
+    return base64.b64encode(f"after {number}".encode()).decode()
+
+
+def _number(token: str) -> int:
+    try:
+        word, number = base64.b64decode(token, validate=True).decode().split()
+        if word == "after":
+            return int(number)
+    except ValueError:
+        pass
+    raise invalid_request("the NextToken is not one of this list")

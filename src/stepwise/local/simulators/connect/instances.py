@@ -2,9 +2,8 @@
 
 import uuid
 
-from .account import Account, Document, Instance, Resource
+from .account import Account, Document, Instance, Resource, page
 from .errors import ConnectError, invalid_request
-from .pages import page
 
 _CALLERS_OWN = "ClientToken"
 

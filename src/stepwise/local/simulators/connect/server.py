@@ -1,60 +1,74 @@
-"""The HTTP server of the simulator, one thread per connection."""
+"""The HTTP server of the simulator, and its control paths: settings, faults, requests, reset."""
 
-import json
-import uuid
-from http.server import BaseHTTPRequestHandler
+import sys
 from typing import Any
 
-from stepwise.local.simulators.loopback import LoopbackServer
+from stepwise.local.simulators.serving import (
+    Answer,
+    Asked,
+    Call,
+    ConnectionLost,
+    InvalidControl,
+    SimulatorServer,
+    fault_controls,
+)
 
-from . import control
+from . import settings as times_and_limits
+from .faults import ANY, Fault
+from .operations import OPERATIONS
 from .settings import Settings
-from .simulator import Clocks, Reply, Simulator
+from .simulator import Clocks, Simulator, error_answer
 
 
-class ConnectServer(LoopbackServer):
+class ConnectServer(SimulatorServer):
     def __init__(self, settings: Settings, clocks: Clocks | None = None) -> None:
-        self.simulator = Simulator(settings, clocks or Clocks())
-        super().__init__(_Handler)
+        self.simulator = simulator = Simulator(settings, clocks or Clocks())
+        self.controls = {
+            ("GET", "health"): lambda _: {"operations": sorted(OPERATIONS)},
+            ("GET", "settings"): lambda _: simulator.state.account.settings,
+            ("PATCH", "settings"): self._change_settings,
+            ("GET", "requests"): lambda asked: simulator.state.journal.entries(asked.query.get("operation")),
+            ("DELETE", "requests"): lambda _: simulator.state.journal.clear(),
+            ("GET", "instances"): self._instances,
+            ("POST", "reset"): lambda _: simulator.reset(),
+            **fault_controls(lambda: simulator.state.faults, Fault, self._check),
+        }
+        super().__init__()
 
-
-class _Handler(BaseHTTPRequestHandler):
-    server: ConnectServer
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path.startswith(control.PATH):
-            self._send(control.reply(self.server.simulator, self.command, self.path, body))
-            return
-        reply = self._reply(body)
-        if reply:
-            self._send(reply)
-        else:
-            self.close_connection = True
-
-    do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = _serve
-
-    def _reply(self, body: bytes) -> Reply | None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
+    def respond(self, call: Call, body: bytes) -> Answer:
+        headers = {name.lower(): value for name, value in call.headers.items()}
         try:
-            return self.server.simulator.reply(self.command, self.path, headers, body)
+            return self.simulator.reply(call.command, call.path, headers, body)
+        except ConnectionLost:
+            raise
         except Exception as error:
             # The simulator's defects must not look like the service's errors.
-            self.log_error("%s: %s", self.command, type(error).__name__)
-            message = json.dumps({"Message": "the simulator is broken"}).encode()
-            return Reply(500, message, "BrokenSimulator")
+            sys.stderr.write(f"{call.command}: {type(error).__name__}\n")
+            return error_answer("BrokenSimulator", "the simulator is broken", 500)
 
-    def _send(self, reply: Reply) -> None:
-        self.send_response(reply.status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(reply.body)))
-        self.send_header("x-amzn-RequestId", str(uuid.uuid4()))
-        if reply.code:
-            self.send_header("x-amzn-ErrorType", reply.code)
-        self.end_headers()
-        self.wfile.write(reply.body)
+    def _change_settings(self, asked: Asked) -> Settings:
+        account = self.simulator.state.account
+        with account.lock:
+            account.settings = times_and_limits.changed(account.settings, asked.read(dict[str, Any]))
+            return account.settings
 
-    def log_request(self, code: Any = "-", size: Any = "-") -> None:
-        """Log nothing; the journal has the request."""
+    def _check(self, fault: Fault) -> None:
+        """Raises InvalidControl."""
+        if fault.operation not in OPERATIONS.keys() | {ANY}:
+            raise InvalidControl(f"the simulator has no operation {fault.operation}")
+        if fault.code and not (fault.status or self.simulator.protocol.status(fault.code)):
+            raise InvalidControl(f"Amazon Connect has no error {fault.code}; give its status")
+
+    def _instances(self, _: Asked) -> list[dict[str, Any]]:
+        account = self.simulator.state.account
+        with account.lock:
+            return [
+                {
+                    "id": instance.id,
+                    "alias": instance.attributes.get("InstanceAlias"),
+                    "status": instance.status(account.now()),
+                    "tags": instance.tags,
+                    "users": sorted(instance.usernames),
+                }
+                for instance in account.instances()
+            ]

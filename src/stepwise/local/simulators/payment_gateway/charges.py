@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from stepwise.local.simulators.serving import Answer, answer
+
 from .ledger import CANCELED, DECLINED, Charge, ChargeRequest, KeyReused, Ledger, Refusal
-from .messages import Answer, Request, answer, problem
+from .messages import Request, problem
 
 KEY_HEADER = "Idempotency-Key"
 

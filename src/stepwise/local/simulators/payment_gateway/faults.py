@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a card processor. Each fault wraps the processing of a request."""
+"""Faults between a client and a card processor, each of which wraps the processing of a request."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,10 @@ from typing import Annotated, Literal, override
 
 import msgspec
 
-from .messages import Answer, ConnectionLost, Request, Work, answer, naming_key, problem
+from stepwise.local.simulators import serving
+from stepwise.local.simulators.serving import Answer, ConnectionLost, answer
+
+from .messages import Kind, Request, Work, naming_key, problem
 
 type Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
 type FailureStatus = Literal[429, 500, 502, 503, 504]
@@ -176,6 +179,18 @@ type AnyFault = (
     | Interim
     | AnotherAnswer
 )
+
+
+class Injection(serving.Injection, frozen=True):
+    """A fault, and the requests that get it: those of a kind, and of one key or order, if given."""
+
+    fault: AnyFault
+    on: Literal["charge", "lookup", "cancel", "any"] = "any"
+    key: str | None = None
+    order_id: str | None = None
+
+    def matches(self, kind: Kind, key: str, order_id: str | None) -> bool:
+        return self.on in ("any", kind) and self.key in (None, key) and self.order_id in (None, order_id)
 
 
 def another_answer(status: int) -> Answer:

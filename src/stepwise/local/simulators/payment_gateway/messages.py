@@ -1,9 +1,11 @@
-"""A request and its response, independent of HTTP."""
+"""A request and the errors of its response, independent of HTTP."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
+
+from stepwise.local.simulators.serving import Answer, answer
 
 type Kind = Literal["charge", "lookup", "cancel"]
 
@@ -19,32 +21,7 @@ class Request:
     working_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """interim: statuses (1xx) of responses to send before this one.
-
-    sent_bytes: number of bytes of the body to send before closing the connection; None: all, and keep it open.
-    """
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
-    sent_bytes: int | None = None
-    interim: tuple[int, ...] = ()
-
-
 type Work = Callable[[Request], Answer]
-
-
-class ConnectionLost(Exception):
-    """The connection closes without an answer."""
-
-
-def answer(status: int, document: Any, **headers: str) -> Answer:
-    """A JSON response. headers: names with `_` for `-`."""
-    return Answer(
-        status, json.dumps(document).encode(), {name.replace("_", "-"): value for name, value in headers.items()}
-    )
 
 
 def naming_key(work: Work) -> Work:

@@ -10,8 +10,9 @@ from stepwise.local.emulator.emulator import REGION
 
 from .client import GatewayClient
 
-NAME = "payment-gateway"
+NAME, CARDS_NAME = "payment-gateway", "card-processor"
 NO_GATEWAY = {"PaymentGatewayUrl": "", "PaymentGatewaySecretArn": ""}
+NO_PROCESSOR = {"CardProcessorUrl": "", "CardProcessorSecretArn": ""}
 
 
 def parameters(endpoint: str, address: str) -> dict[str, str]:
@@ -19,9 +20,22 @@ def parameters(endpoint: str, address: str) -> dict[str, str]:
 
     endpoint: of the local stack. address: of the simulator.
     """
-    arn, secret = kept(client(endpoint), NAME)
-    GatewayClient(address).rotate(secret)
-    return {"PaymentGatewayUrl": address, "PaymentGatewaySecretArn": arn}
+    return {"PaymentGatewayUrl": address, "PaymentGatewaySecretArn": _shared(endpoint, address, NAME)}
+
+
+def card_parameters(endpoint: str, address: str) -> dict[str, str]:
+    """As `parameters`, for a stack that issues cards at a simulator."""
+    return {"CardProcessorUrl": address, "CardProcessorSecretArn": _shared(endpoint, address, CARDS_NAME)}
+
+
+def _shared(endpoint: str, address: str, name: str) -> str:
+    """The ARN of a secret, created at first use, which the simulator accepts from now on."""
+    manager = client(endpoint)
+    with suppress(manager.exceptions.ResourceExistsException):
+        manager.create_secret(Name=name, SecretString=secrets.token_urlsafe(32))
+    found = manager.get_secret_value(SecretId=name)
+    GatewayClient(address).rotate(found["SecretString"])
+    return str(found["ARN"])
 
 
 def client(endpoint: str) -> Any:
@@ -33,11 +47,3 @@ def client(endpoint: str) -> Any:
         aws_access_key_id="test",
         aws_secret_access_key="test",
     )
-
-
-def kept(manager: Any, name: str) -> tuple[str, str]:
-    """ARN and value, created at first use."""
-    with suppress(manager.exceptions.ResourceExistsException):
-        manager.create_secret(Name=name, SecretString=secrets.token_urlsafe(32))
-    found = manager.get_secret_value(SecretId=name)
-    return found["ARN"], found["SecretString"]

@@ -1,90 +1,48 @@
 """The simulator as an HTTP server on 127.0.0.1."""
 
-import socket
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from stepwise.local.simulators.loopback import LoopbackServer
+import msgspec
+
+from stepwise.local.simulators.serving import Answer, Asked, Call, SimulatorServer, fault_controls
 
 from .charges import KEY_HEADER
-from .control import PREFIX, control
-from .messages import Answer, ConnectionLost, Request, problem
+from .faults import Injection
+from .messages import Request, problem
 from .simulator import CHARGES, Api, Simulator
 
-_LARGEST_BODY = 64 * 1024
-_IDLE_SECONDS = 60
+
+class NewSecret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The new current secret."""
+
+    secret: Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class GatewayServer(LoopbackServer):
+class GatewayServer(SimulatorServer):
+    largest_body = 64 * 1024
+
     def __init__(self, api: Api = CHARGES) -> None:
-        self.simulator = Simulator(api=api)
-        super().__init__(_Handler)
+        self.simulator = simulator = Simulator(api=api)
+        self.controls = {
+            ("GET", "ledger"): lambda asked: simulator.report(asked.below or None),
+            ("POST", "reset"): lambda _: simulator.reset(),
+            ("POST", "secret"): self._rotate,
+            **fault_controls(lambda: simulator.faults, Injection),
+        }
+        super().__init__()
 
+    def respond(self, call: Call, body: bytes) -> Answer:
+        key, authorization = (call.headers.get(name, "") for name in (KEY_HEADER, "Authorization"))
+        path = urlsplit(call.path).path
+        request = route(call.command, path, key, body, authorization, self.simulator.api.path)
+        return self.simulator.handle(request) if isinstance(request, Request) else request
 
-class _Handler(BaseHTTPRequestHandler):
-    server: GatewayServer
-    protocol_version = "HTTP/1.1"
-    timeout = _IDLE_SECONDS
-    # Head and body are two packets; do not wait for the first to be acknowledged.
-    disable_nagle_algorithm = True
+    def too_large(self) -> Answer:
+        return problem(400, "invalid_request", "body: at most 64 KiB, with a Content-Length", field="body")
 
-    def do_GET(self) -> None:
-        self._serve()
-
-    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing, because a path contains a key."""
-
-    def _serve(self) -> None:
-        try:
-            self._send(self._answer())
-        except ConnectionLost:
-            self._hang_up()
-        except ConnectionError:
-            # The client has disconnected, for example after a timeout.
-            self.close_connection = True
-
-    def _answer(self) -> Answer:
-        path = urlsplit(self.path).path
-        body = self._body()
-        if body is None:
-            return problem(400, "invalid_request", "body: at most 64 KiB, with a Content-Length", field="body")
-        if path.startswith(PREFIX):
-            return control(self.server.simulator, self.command, path, body)
-        authorization = self.headers.get("Authorization", "")
-        made = self.server.simulator.api.path
-        request = route(self.command, path, self.headers.get(KEY_HEADER, ""), body, authorization, made)
-        return self.server.simulator.handle(request) if isinstance(request, Request) else request
-
-    def _body(self) -> bytes | None:
-        """The body; None if it cannot be read, and then the connection is unusable."""
-        length = self.headers.get("Content-Length", "0")
-        if "Transfer-Encoding" in self.headers or not length.isdecimal() or int(length) > _LARGEST_BODY:
-            self.close_connection = True
-            return None
-        return self.rfile.read(int(length))
-
-    def _send(self, answer: Answer) -> None:
-        for status in answer.interim:
-            self.wfile.write(f"HTTP/1.1 {status} Interim\r\n\r\n".encode())
-        self.send_response(answer.status)
-        for name, value in {"Content-Type": "application/json", **answer.headers}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(answer.body[: answer.sent_bytes])
-        if answer.sent_bytes is not None:
-            self._hang_up()
-
-    def _hang_up(self) -> None:
-        self.close_connection = True
-        with suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
+    def _rotate(self, asked: Asked) -> None:
+        self.simulator.access.rotate(asked.read(NewSecret).secret)
 
 
 def route(

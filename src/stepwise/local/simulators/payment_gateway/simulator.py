@@ -1,5 +1,6 @@
 """The whole simulator: its ledger, the injected faults, and request counts."""
 
+import hmac
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -7,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from stepwise.local.simulators.serving import Answer, ConnectionLost, FaultPlan
+
 from . import charges
-from .access import Access
+from .faults import Injection
 from .ledger import Charge, Ledger, Movement, MovementKind, standing
-from .messages import Answer, ConnectionLost, Request, Work, naming_key, problem
-from .plan import FaultPlan
+from .messages import Request, Work, naming_key, problem
 
 # The number of requests of each kind, by key.
 type _Counts = defaultdict[str, Counter[str]]
@@ -69,6 +71,25 @@ class _Period:
                 self.flying(-1)
 
 
+class Access:
+    """Accepts the current secret and the previous one, so that clients can switch. Initially it accepts none."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._accepted: tuple[str, ...] = ()
+
+    def rotate(self, secret: str) -> None:
+        """Make a secret the current one. Repeating that changes nothing."""
+        with self._lock:
+            if self._accepted[:1] != (secret,):
+                self._accepted = (secret, *self._accepted[:1])
+
+    def allows(self, authorization: str) -> bool:
+        """Whether the value of an Authorization header is `Bearer` and an accepted secret."""
+        known = [f"Bearer {secret}".encode() for secret in self._accepted]
+        return any(hmac.compare_digest(authorization.encode(), one) for one in known)
+
+
 class Simulator:
     """Answers requests like the processor, with the injected faults. Thread-safe.
 
@@ -79,7 +100,7 @@ class Simulator:
     def __init__(self, empty_ledger: Callable[[], Ledger] = Ledger, api: Api = CHARGES) -> None:
         self.api = api
         self.access = Access()
-        self.faults = FaultPlan()
+        self.faults: FaultPlan[Injection] = FaultPlan()
         self._empty_ledger = empty_ledger
         self._period = _Period(empty_ledger(), api)
 
@@ -97,8 +118,8 @@ class Simulator:
         period = self._period
         order_id = self.api.reference(period.ledger, request)
         work = naming_key(self._authorized(period.work))
-        for fault in reversed(self.faults.draw(request.kind, request.key, order_id)):
-            work = fault.around(work, period.later)
+        for one in reversed(self.faults.draw(lambda one: one.matches(request.kind, request.key, order_id))):
+            work = one.fault.around(work, period.later)
         period.flying(1)
         try:
             period.count(period.requests, request)

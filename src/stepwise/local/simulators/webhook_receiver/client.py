@@ -2,16 +2,14 @@
 
 import base64
 import http.client
-import json
 import ssl
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import msgspec
+from stepwise.local.simulators.client import Client
 
-from .faults import Injection
-from .paths import CONTROL, HOOKS, HOST, LOOPBACK
+HOST, LOOPBACK = "localhost", "127.0.0.1"
+HOOKS = "/hooks/"
 
 
 def authority(address: str) -> bytes:
@@ -33,10 +31,10 @@ def _port(address: str) -> int:
 
 
 @dataclass(frozen=True)
-class ReceiverClient:
-    """address: as in https://localhost:4600."""
+class ReceiverClient(Client):
+    """address: as in https://localhost:4600. The first fault that is drawn is the message's."""
 
-    address: str
+    seconds: float = 30.0
 
     def url(self, name: str, query: str = "") -> str:
         """The address of a receiver."""
@@ -44,37 +42,16 @@ class ReceiverClient:
 
     def trust(self, name: str, *secrets: str) -> None:
         """Let a receiver verify with these secrets."""
-        self._call("POST", "secrets", {"name": name, "secrets": secrets})
-
-    def inject(self, *injections: Injection) -> None:
-        """Inject faults. The first one that is drawn is the message's."""
-        for injection in injections:
-            self._call("POST", "faults", msgspec.to_builtins(injection))
-
-    def reset(self) -> None:
-        """Forget messages and faults."""
-        self._call("POST", "reset", {})
+        self.control("POST", "secrets", {"name": name, "secrets": secrets})
 
     def messages(self, name: str | None = None) -> list[dict[str, str]]:
         """The messages that arrived, to one receiver or to all."""
         found: list[dict[str, str]] = self.ledger()["messages"]
         return [one for one in found if name in (None, one["name"])]
 
-    def ledger(self) -> Any:
-        return self._call("GET", "ledger", {})
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPSConnection(LOOPBACK, _port(self.address), timeout=self.seconds, context=self._tls)
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=authority(self.address))
-
-    def _call(self, method: str, path: str, document: Any) -> Any:
-        connection = http.client.HTTPSConnection(LOOPBACK, _port(self.address), timeout=30, context=self._tls)
-        try:
-            connection.request(method, CONTROL + path, json.dumps(document))
-            response = connection.getresponse()
-            body = json.loads(response.read())
-        finally:
-            connection.close()
-        if response.status != 200:
-            raise ValueError(f"the simulator answered {response.status}: {body}")
-        return body

@@ -1,10 +1,10 @@
-"""What a receiver does wrong, and to which messages."""
+"""Faults of a receiver, and the messages that get them."""
 
-import random
-import threading
 from typing import Annotated
 
 import msgspec
+
+from stepwise.local.simulators import serving
 
 type Seconds = Annotated[float, msgspec.Meta(ge=0, le=3600)]
 
@@ -49,43 +49,14 @@ class Interim(msgspec.Struct, frozen=True, tag="interim"):
 type Fault = Status | Hang | Drop | Drip | Endless | Interim
 
 
-class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fault for the messages to one receiver, or to all.
+class _Always(serving.Injection, frozen=True, kw_only=True):
+    """Every message gets the fault, unless `times` or `probability` is given."""
 
-    times: the next messages, this many. probability: each with this probability, drawn from `seed`.
-    """
+    probability: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1
+
+
+class Injection(_Always, frozen=True):
+    """A fault for the messages to one receiver, or to all."""
 
     fault: Fault
     name: str | None = None
-    times: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    probability: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1
-    seed: int = 0
-
-
-class FaultPlan:
-    """The injected faults. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._standing: list[tuple[Injection, random.Random]] = []
-        self._drawn: list[int] = []
-
-    def add(self, injection: Injection) -> None:
-        with self._lock:
-            self._standing.append((injection, random.Random(injection.seed)))  # noqa: S311 # nosec B311 # no secret
-            self._drawn.append(0)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._standing.clear()
-            self._drawn.clear()
-
-    def draw(self, name: str) -> Fault | None:
-        """The fault of the next message to a receiver: the first one that is drawn."""
-        with self._lock:
-            for index, (injection, chance) in enumerate(self._standing):
-                used_up = injection.times is not None and self._drawn[index] >= injection.times
-                if injection.name in (None, name) and not used_up and chance.random() < injection.probability:
-                    self._drawn[index] += 1
-                    return injection.fault
-        return None

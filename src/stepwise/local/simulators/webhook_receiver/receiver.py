@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from .faults import FaultPlan
+from stepwise.local.simulators.serving import FaultPlan
+
+from .faults import Injection
 
 _TOLERANCE_SECONDS = 300
 
@@ -19,7 +21,7 @@ class Receivers:
     """All receivers, by name. Thread-safe."""
 
     def __init__(self) -> None:
-        self.faults = FaultPlan()
+        self.faults: FaultPlan[Injection] = FaultPlan()
         self._lock = threading.Lock()
         self._secrets: dict[str, list[str]] = {}
         self._messages: list[dict[str, Any]] = []

@@ -1,24 +1,39 @@
-"""The simulator as an HTTPS server on 127.0.0.1."""
+"""The simulator as an HTTPS server on 127.0.0.1.
 
-import json
+Its certificate for `localhost` is made at each start, and is its own authority. The key stays in this process.
+"""
+
+import ssl
+import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
-from stepwise.local.simulators.loopback import LoopbackServer
+from stepwise.local.simulators.serving import (
+    Answer,
+    Asked,
+    Call,
+    ConnectionLost,
+    SimulatorServer,
+    answer,
+    fault_controls,
+)
 
-from .certificate import server_context
+from .client import HOOKS, HOST, LOOPBACK
 from .faults import Drip, Drop, Endless, Fault, Hang, Injection, Interim, Status
-from .paths import CONTROL, HOOKS, HOST
 from .receiver import Receivers
 
-_LARGEST_BODY = 1024 * 1024
 _LENGTH = 1000
 _OK = f"HTTP/1.1 200 OK\r\nContent-Length: {_LENGTH}\r\nConnection: close\r\n\r\n".encode()
+_LIFE = timedelta(days=30)
 
 
 class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,19 +43,40 @@ class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     secrets: list[str]
 
 
-class ReceiverServer(LoopbackServer):
+class ReceiverServer(SimulatorServer):
     origin = f"https://{HOST}"
 
     def __init__(self) -> None:
-        self.receivers = Receivers()
-        self.tls = server_context()
-        super().__init__(_Handler)
+        self.receivers = receivers = Receivers()
+        self.tls = _server_context()
+        self.controls = {
+            ("GET", "ledger"): lambda _: receivers.ledger(),
+            ("POST", "reset"): lambda _: receivers.reset(),
+            ("POST", "secrets"): self._trust,
+            **fault_controls(lambda: receivers.faults, Injection),
+        }
+        super().__init__(_Call)
+
+    def respond(self, call: Call, body: bytes) -> Answer:
+        path = urlsplit(call.path).path
+        if not path.startswith(HOOKS):
+            return self.problem(404, "no_such_path", "no such path")
+        name, headers = path.removeprefix(HOOKS), {key.lower(): value for key, value in call.headers.items()}
+        receivers = self.receivers
+        with receivers.receiving(name, headers.get("webhook-id", "")):
+            drawn = receivers.faults.draw(lambda one: one.name in (None, name), most=1)
+            accepted = receivers.verified(name, headers, body)
+            answered = _named(drawn[0].fault) if drawn else "accepted" if accepted else "refused"
+            receivers.note(name, headers, body, answered)
+            return _misbehave(call, drawn[0].fault) if drawn else answer(200 if accepted else 401, {})
+
+    def _trust(self, asked: Asked) -> None:
+        trust = asked.read(Trust)
+        self.receivers.trust(trust.name, trust.secrets)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Call(Call):
     server: ReceiverServer
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
 
     def setup(self) -> None:
         # In the connection's own thread: a client that hangs here holds up no other.
@@ -59,91 +95,77 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.close_connection = True
-        body = self.rfile.read(min(int(self.headers.get("Content-Length", "0")), _LARGEST_BODY))
-        if self.path.startswith(CONTROL):
-            self._control(self.path.removeprefix(CONTROL), body)
-        elif self.path.startswith(HOOKS):
-            self._receive(self.path.removeprefix(HOOKS).partition("?")[0], body)
-        else:
-            self._answer(404, {"error": "no such path"})
+        super().do_GET()
 
     do_POST = do_GET
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: a path may hold a credential."""
 
-    def _receive(self, name: str, body: bytes) -> None:
-        receivers, headers = self.server.receivers, {key.lower(): value for key, value in self.headers.items()}
-        with receivers.receiving(name, headers.get("webhook-id", "")):
-            fault = receivers.faults.draw(name)
-            accepted = receivers.verified(name, headers, body)
-            receivers.note(name, headers, body, _named(fault) if fault else "accepted" if accepted else "refused")
-            self._answer(200 if accepted else 401, {}) if fault is None else self._misbehave(fault)
-
-    def _misbehave(self, fault: Fault) -> None:
-        match fault:
-            case Status(code, headers):
-                self._answer(code, {}, headers)
-            case Hang(seconds):
-                self._wait(seconds)
-                self._answer(200, {})
-            case Interim(codes):
-                self.wfile.write(b"".join(b"HTTP/1.1 %d Interim\r\n\r\n" % code for code in codes))
-                self._answer(200, {})
-            case Drop():
-                self.connection.shutdown(2)
-            case Drip(seconds, headers):
-                self.wfile.write(b"" if headers else _OK)
-                self._drip(_OK if headers else b"x" * _LENGTH, seconds)
-            case Endless(code, headers):
-                self._head(code, {**headers, "Content-Length": str(10**12)})
-                while True:
-                    self.wfile.write(b"x" * 65536)
-
-    def _wait(self, seconds: float) -> None:
-        """Until the sender gives up, at most."""
-        self.connection.settimeout(seconds)
-        with suppress(TimeoutError):
-            self.connection.recv(1)
-
-    def _drip(self, text: bytes, seconds: float) -> None:
-        for byte in text:
-            self.wfile.write(bytes([byte]))
-            time.sleep(seconds)
-
-    def _control(self, path: str, body: bytes) -> None:
-        receivers = self.server.receivers
-        try:
-            match self.command, path:
-                case "GET", "ledger":
-                    pass
-                case "POST", "reset":
-                    receivers.reset()
-                case "POST", "faults":
-                    receivers.faults.add(msgspec.json.decode(body, type=Injection))
-                case "POST", "secrets":
-                    trust = msgspec.json.decode(body, type=Trust)
-                    receivers.trust(trust.name, trust.secrets)
-                case _:
-                    raise msgspec.DecodeError("the simulator has ledger, faults, secrets and reset")
-        except msgspec.DecodeError as error:
-            self._answer(400, {"error": str(error)})
-        else:
-            self._answer(200, receivers.ledger() if path == "ledger" else {})
-
-    def _answer(self, status: int, document: Any, headers: Mapping[str, str] | None = None) -> None:
-        body = json.dumps(document).encode()
-        self._head(status, {"Content-Type": "application/json", "Content-Length": str(len(body)), **(headers or {})})
-        self.wfile.write(body)
-
-    def _head(self, status: int, headers: Mapping[str, str]) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Connection", "close")
-        self.end_headers()
+def _misbehave(call: Call, fault: Fault) -> Answer:
+    """The answer of a fault that has one. Raises ConnectionLost."""
+    match fault:
+        case Status(code, headers):
+            return Answer(code, b"{}", headers)
+        case Interim(codes):
+            return Answer(200, b"{}", interim=codes)
+        case Hang(seconds):
+            # Until the sender gives up, at most.
+            call.connection.settimeout(seconds)
+            with suppress(TimeoutError):
+                call.connection.recv(1)
+            return answer(200, {})
+        case Drip(seconds, headers):
+            call.wfile.write(b"" if headers else _OK)
+            for byte in _OK if headers else b"x" * _LENGTH:
+                call.wfile.write(bytes([byte]))
+                time.sleep(seconds)
+        case Endless(code, headers):
+            call.send_head(code, {**headers, "Content-Length": str(10**12)})
+            while True:
+                call.wfile.write(b"x" * 65536)
+        case Drop():
+            pass
+    raise ConnectionLost
 
 
 def _named(fault: Fault) -> str:
     """For the ledger."""
     return f"{type(fault).__name__} {getattr(fault, 'code', '')}".rstrip()
+
+
+def _server_context() -> ssl.SSLContext:
+    """TLS of the server's side."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(_pem(key) + _certificate(key).public_bytes(serialization.Encoding.PEM))
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _certificate(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Stepwise webhook receiver")])
+    now, public = datetime.now(UTC), key.public_key()
+    names = [x509.DNSName(HOST), x509.IPAddress(ip_address(LOOPBACK))]
+    usage = dict.fromkeys(
+        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False
+    )
+    return (
+        x509.CertificateBuilder(name, name, public, x509.random_serial_number(), now - timedelta(hours=1), now + _LIFE)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .add_extension(
+            x509.KeyUsage(
+                digital_signature=True, key_cert_sign=True, encipher_only=False, decipher_only=False, **usage
+            ),
+            critical=True,
+        )
+        .sign(key, hashes.SHA256())
+    )

@@ -1,6 +1,9 @@
-"""The writes to a key's rows, each with its condition. entities.gate puts them together into transactions."""
+"""All access to the tables of keys: reads, and writes, each with its condition.
 
-from collections.abc import Mapping
+entities.gate puts the writes together into transactions.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,16 +11,77 @@ from typing import Any
 from idempotency.codec import Item, to_item, to_value
 from idempotency.dynamodb import Action, LeaseClient, read_rows
 from idempotency.expressions import condition_check, conditional_put, conditional_update
+from runtime.table import NEW, Table
 
 from .command import Attempt, Command, Decision, Key
 from .document import Change
-from .state import FINISHED, SKIPPED, STARTED, Gate, State, Tables
+from .errors import StaleCommand
+from .state import FINISHED, PENDING_SINCE, SKIPPED, STARTED, CommandRow, Gate, State
 
-_NEW = "attribute_not_exists(#pk)"
 # A row that has ended never changes again.
 _OPEN = "attribute_exists(#pk) AND NOT #status IN (:done, :skipped)"
 _OWN = f"#attempt = :attempt AND {_OPEN}"
 _ENDED = {"done": FINISHED, "skipped": SKIPPED}
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Physical names; empty where a function has no use for a table."""
+
+    commands: str
+    gates: str
+    data: str = ""
+    history: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """Reads rows, consistently."""
+
+    client: LeaseClient
+    tables: Tables
+
+    def gate(self, key: Key) -> Gate | None:
+        """The gate of a key; None if nothing was published."""
+        (item,) = read_rows(self.client, [self.gate_row(key)])
+        return Gate.of(item) if item else None
+
+    def listed(self, index: str) -> Iterator[Gate]:
+        """The gates in a sparse index, as it has them, which may be late."""
+        return map(Gate.of, Table(self.client, self.tables.gates).read_index(index))
+
+    def state(self, attempt: Attempt, *, data: bool = False) -> State | None:
+        """Gate and command, and the data row if wanted, in one call. None without a gate, or without the command."""
+        wanted = [self.gate_row(attempt.key), self.command_row(attempt.key, attempt.version)]
+        gate, row, *more = read_rows(self.client, [*wanted, *([(self.tables.data, attempt.key.row)] if data else [])])
+        command = CommandRow(row) if row else None
+        if command and (command.has_ended or command.has_failed):
+            # The rows of a batch are not read at one moment: the gate may have been read before this end moved it.
+            (gate,) = read_rows(self.client, wanted[:1])
+        if gate is None or command is None:
+            return None
+        return State(attempt, Gate.of(gate), command, more[0] if more else None)
+
+    def at_turn(self, attempt: Attempt, *, data: bool = False) -> State:
+        """As `state`. Raises StaleCommand unless the attempt may run.
+
+        A turn, once come, lasts until the version has finished or was skipped: `finished` only grows.
+        """
+        state = self.state(attempt, data=data)
+        if state is None or not state.may_run:
+            raise StaleCommand(f"{attempt}: it is not its turn, or not this execution's command")
+        return state
+
+    def command(self, key: Key, version: int) -> CommandRow | None:
+        """The row of a version."""
+        (item,) = read_rows(self.client, [self.command_row(key, version)])
+        return CommandRow(item) if item else None
+
+    def gate_row(self, key: Key) -> tuple[str, Mapping[str, str]]:
+        return self.tables.gates, key.row
+
+    def command_row(self, key: Key, version: int) -> tuple[str, Mapping[str, str]]:
+        return self.tables.commands, key.at(version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +96,9 @@ class Rows:
         """published n-1 -> n; the first version makes the gate. seen_type: which the gate has until then."""
         values = {"published": version, "updated_at": at}
         if version == 1:
-            made = {**values, "finished": 0, "type": command.type, "pending_since": at}
-            return self._gate(command.key, _NEW, assign=made)
-        pending = {"pending_since": "if_not_exists(#pending_since, :updated_at)"}
+            new = {**values, "finished": 0, "type": command.type, PENDING_SINCE: at}
+            return self._gate(command.key, NEW, assign=new)
+        pending = {PENDING_SINCE: f"if_not_exists(#{PENDING_SINCE}, :updated_at)"}
         previous = {"previous": version - 1, "seen_type": seen_type}
         condition = "#published = :previous AND #type = :seen_type"
         values |= {"type": command.type}
@@ -45,7 +109,7 @@ class Rows:
         values = {"published": version, "finished": version, "data_version": version, "updated_at": at}
         values |= {"type": command.type}
         if version == 1:
-            return self._gate(command.key, _NEW, assign=values)
+            return self._gate(command.key, NEW, assign=values)
         condition = "#published = :previous AND #finished = :previous AND #type = :seen_type"
         return self._gate(
             command.key, condition, assign=values, values={"previous": version - 1, "seen_type": seen_type}
@@ -62,7 +126,7 @@ class Rows:
             gate.key,
             f"{condition} AND contains(#dead, :version)" if skip else condition,
             assign={"finished": gate.turn, "updated_at": at, **({} if skip else {"data_version": gate.turn})},
-            remove=["pending_since"] if last else [],
+            remove=[PENDING_SINCE] if last else [],
             delete={"dead": "alone"},
             values={"previous": gate.finished, "version": gate.turn, "alone": frozenset({gate.turn})},
         )
@@ -118,9 +182,9 @@ class Rows:
     def command_item(self, command: Command, version: int, status: str, at: datetime) -> Item:
         """The row of a command."""
         fields = {name: value for name, value in command.fields.items() if name not in ("attributes", "version")}
-        own = {"version": version, "mode": command.mode, "attempt": 1, "status": status}
+        state = {"version": version, "mode": command.mode, "attempt": 1, "status": status}
         times = {"created_at": at.isoformat(), "updated_at": at.isoformat()}
-        known = {**fields, **own, **times, **command.payload(version).attributes, **command.key.at(version)}
+        known = {**fields, **state, **times, **command.payload(version).attributes, **command.key.at(version)}
         return {**to_item(known), "attributes": to_value(command.attributes, fractions=True)}
 
     def parked(self, attempt: Attempt, token: str, at: str) -> Action:
@@ -172,14 +236,14 @@ class Rows:
 
     def data(self, change: Change, at: str) -> Action:
         """Replace the data row, if it is as it was read."""
-        as_read = "#version = :replaced" if change.data else _NEW
+        as_read = "#version = :replaced" if change.data else NEW
         put = conditional_put(self.tables.data, {}, as_read, {"replaced": change.replaced})
         return {"Put": {**put, "Item": change.row(at)}}
 
     def history(self, change: Change) -> list[Action]:
         """Copy the row that is replaced, if there is one."""
         copy = change.copy()
-        return [{"Put": {**conditional_put(self.tables.history, {}, _NEW, {}), "Item": copy}}] if copy else []
+        return [{"Put": {**conditional_put(self.tables.history, {}, NEW, {}), "Item": copy}}] if copy else []
 
     def _gate(self, key: Key, condition: str, **parts: Any) -> Action:
         return {"Update": conditional_update(self.tables.gates, key.row, condition=condition, **parts)}
@@ -188,7 +252,7 @@ class Rows:
         return {"ConditionCheck": condition_check(self.tables.gates, key.row, condition, {"previous": previous})}
 
     def _new(self, item: Item) -> Action:
-        return {"Put": {**conditional_put(self.tables.commands, {}, _NEW, {}), "Item": item}}
+        return {"Put": {**conditional_put(self.tables.commands, {}, NEW, {}), "Item": item}}
 
     def _command(
         self,
