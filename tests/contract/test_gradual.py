@@ -220,6 +220,13 @@ def test_codedeploy_watches_existing_alarms(first: dict[str, Any]) -> None:
     assert all(f"`{alarm}`" in GUIDE for alarm in ALARMS)
 
 
+def test_shifting_by_codedeploy_needs_the_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradual, "_standing", lambda _: ({"Monitoring": "false"}, ""))
+
+    with pytest.raises(ValueError, match="Monitoring=true"):
+        gradual.deploy(Stage("prod", "stepwise", REGION), gradual.CANARY, {}, leave=False)
+
+
 def test_all_at_once_needs_no_codedeploy(release: str) -> None:
     resources = made(release, AT_ONCE)
 

@@ -176,6 +176,7 @@ class Run(Months):
         place = f"{MARKS[key]}{own['version']}.{own['attempt']}"
         self.say(f"execution {place} {detail['status']} {detail['error'] or ''}".rstrip())
         self.judges[key].ended(own["version"], own["attempt"], detail["status"], detail["error"] or "")
+        self.may_be_redriven(detail, place)
         self.tell("CommandEnded", place, event, key=key)
 
 

@@ -27,7 +27,8 @@ PUBLISH_KINDS = {f.PUBLISH_FAILS: f.PUBLISH_KINDS[f.PUBLISH_FAILS]}
 TARGET_KINDS = {TARGET_FAILS: "a target of a synchronous command fails until its delivery gives up"}
 REST_KINDS = {MONTHS_PASS: "91 days pass while nothing happens; then TTL deletes any of the rows that have expired"}
 KINDS = shared.kinds(
-    CALL_KINDS, WAIT_KINDS, PUBLISH_KINDS, shared.RECORD_KINDS, TARGET_KINDS, shared.EVENT_KINDS, REST_KINDS
+    *(CALL_KINDS, WAIT_KINDS, PUBLISH_KINDS, shared.RECORD_KINDS, TARGET_KINDS, shared.EVENT_KINDS),
+    *(shared.END_KINDS, REST_KINDS),
 )
 
 
