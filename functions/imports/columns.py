@@ -73,7 +73,7 @@ class ImportType:
         return f"{self.name}#{code}"
 
     def message(self, code: str, column: str) -> str:
-        """What is wrong with a row, and how to fix it."""
+        """Say what is wrong with a row, and how to fix it."""
         known = {ROW.name: ROW, GUARD.name: GUARD, **self.columns}
         if code == codes.REQUIRED:
             return codes.sentence(code, _LEFT_OUT if column in self.type.secret else "")
@@ -92,7 +92,7 @@ class ImportType:
 
 CODE_COLUMN, NAME_COLUMN = "code", "name"
 ERROR_COLUMNS = ("error_code", "error_column", "error_message")
-"""What failed.csv says of a row."""
+"""The columns of failed.csv that say why a row has failed."""
 
 
 @cache
@@ -135,7 +135,7 @@ def _rule(kind: Any) -> tuple[str, Check]:
             values = [str(value) for value in kind.values]
             return "one of " + ", ".join(values), _one_of(frozenset(values))
         case msgspec.inspect.UnionType():
-            others = [one for one in kind.types if not isinstance(one, msgspec.inspect.NoneType)]
+            others = [other for other in kind.types if not isinstance(other, msgspec.inspect.NoneType)]
             if len(others) == 1:
                 return _rule(others[0])
     raise NotImplementedError

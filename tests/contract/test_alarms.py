@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from stepwise.deployment.templates import load
-from tests.contract.alarms import ALARMS
 from tests.contract.causes import CAUSES, Cause
+from tests.kit.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.metric_math import Metric, Points, is_on, metrics
 from tests.kit.project import ROOT

@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 from benchmarks import results
 from benchmarks.costs import invocations
 from stepwise.operations.stack import Stack
-from tests.contract.alarms import ALARMS
+from tests.kit.alarms import ALARMS
 from tests.kit.metric_math import metrics as alarm_metrics
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, of_type

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from stepwise.cli.app import app
-from tests.contract.alarms import ALARMS
+from tests.kit.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import DEPLOYED, DOCUMENTS, ROOT, sources

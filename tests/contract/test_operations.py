@@ -2,8 +2,8 @@
 
 from stepwise.cli.order_commands import RECOVERY_SECONDS
 from tests.contract import dashboard
-from tests.contract.alarms import ALARMS, watched
 from tests.contract.metrics import exists, own
+from tests.kit.alarms import ALARMS, watched
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.machine import MACHINES

@@ -1,8 +1,8 @@
 """Each role grants what its function or state machine calls, and nothing more.
 
-The calls are those that the handlers make for the sample events, for every answer of AWS. `make check` gives a handler
-one unusual answer at a time, and looks for missing grants only. The integration tests prove that IAM evaluates the
-grants this way: their local stack checks every call of a function.
+The calls are those that the handlers make for the sample events, for every answer of AWS. Without the slow tests, a
+handler gets one unusual answer at a time, and only missing grants are found. The integration tests prove that IAM
+evaluates the grants this way: their local stack checks every call of a function.
 """
 
 import ast
@@ -19,12 +19,12 @@ import certifi
 import pytest
 from botocore import xform_name
 from botocore.session import get_session
-from hypothesis import settings
 
 from entities.registered import TYPES
 from entities.types import EntityType, Policy
 from idempotency import Unknown, Work
 from imports import files
+from runtime import exchange
 from service_models import OPERATIONS
 from tasks import table
 from tasks.registered import TYPES as TASK_TYPES
@@ -41,7 +41,6 @@ from tests.kit.tasks import Text
 from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, listed, of_type
 from tests.kit.webhook_answers import RECEIVER
 from tests.kit.wire import Run, Wire
-from webhooks import handlers
 
 # One of the public authorities.
 CERTIFICATE = re.findall(r"-----BEGIN.*?-----END CERTIFICATE-----", Path(certifi.where()).read_text(), re.DOTALL)[0]
@@ -76,7 +75,7 @@ LEASED = TaskType("leased", Text, lambda *_: lambda *_: {}, Work("Leased", Unkno
 # Methods of ours that are named like one of a client.
 OURS = {
     "commands/handlers.py:publish_command publish",
-    "webhooks/subscribe_handlers.py:subscribe_webhook subscribe",
+    "webhooks/handlers.py:subscribe_webhook subscribe",
     "webhooks/subscribing.py:Subscribing.subscribe subscribe",
     "runtime/exchange.py:Place.connect create_connection",
 }
@@ -91,7 +90,6 @@ OF_IMPORTS = (
     "RegisterResult",
     "ResultCsvFileCreate",
 )
-OF_WEBHOOKS = ("RemoveWebhook", "SubscribeWebhook")
 UNREAD: dict[str, set[str]] = {
     **{f"{name}Function": {"ALLOWED_SECURITY_PROFILES", *OF_RECORDS} for name in OF_IMPORTS},
     "UserCreateFunction": {
@@ -105,7 +103,6 @@ UNREAD: dict[str, set[str]] = {
     },
     "StartUserImportFunction": OF_RECORDS,
     "ReportOrdersFunction": {"RECORD_LIFETIME_DAYS"},
-    **{f"{name}Function": {"RECORD_LIFETIME_DAYS", "WEBHOOK_CA_CERTIFICATE"} for name in OF_WEBHOOKS},
 }
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
 
@@ -123,7 +120,7 @@ def wire() -> Iterator[Wire]:
         # No type that ships has this policy, but the roles must allow it.
         patch.setitem(TYPES._types, "ORDER", EntityType("ORDER", policy=Policy.SKIP))
         # Reading the public authorities takes longer than a handler.
-        patch.setattr(handlers, "tls_context", cache(handlers.tls_context))
+        patch.setattr(exchange, "tls_context", cache(exchange.tls_context))
         # Neither has a task of a few items a claim, nor a type that ships a lease.
         patch.setattr(table, "AT_ONCE", 1)
         patch.setitem(TASK_TYPES._types, "leased", LEASED)
@@ -132,10 +129,10 @@ def wire() -> Iterator[Wire]:
 
 
 @pytest.fixture(scope="module")
-def observed(wire: Wire) -> Observed:
+def observed(wire: Wire, pytestconfig: pytest.Config) -> Observed:
     """Every way in which a function can run, in the stack of this name."""
 
-    pairs = settings.get_current_profile_name() != "check"
+    pairs = "not slow" not in pytestconfig.getoption("markexpr")
 
     @cache
     def runs(function: str, variables: frozenset[tuple[str, str]]) -> list[Run]:

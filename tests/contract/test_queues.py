@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.contract.alarms import watched
+from tests.kit.alarms import watched
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, of_type

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from tests.contract.alarms import watched
+from tests.kit.alarms import watched
 from tests.kit.each import each
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, allowed, arn_of, of_type

@@ -3,7 +3,7 @@
 from typing import Any
 
 from accounts.definition import ACCOUNT_SETUP
-from tests.contract.alarms import ALARMS
+from tests.kit.alarms import ALARMS
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.project import read_json

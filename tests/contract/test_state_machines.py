@@ -308,7 +308,7 @@ def test_command_passes_only_its_names() -> None:
         paths = {name.removesuffix(".$"): path for name, path in given.items()}
 
         assert paths.items() >= {name: f"$$.Execution.Input.{name}" for name in COMMAND_INPUT}.items()
-        assert paths.keys() <= {*COMMAND_INPUT, "execution", "token", "target", "state", "error"}
+        assert paths.keys() <= {*COMMAND_INPUT, "execution", "redrive_count", "token", "target", "state", "error"}
 
 
 def test_notice_goes_to_its_audience() -> None:
