@@ -211,7 +211,7 @@ class Import(Row):
 
     @property
     def decided(self) -> dict[str, Any] | None:
-        """The decision how it ends: the values of the end, its status, and the finalization whose results count. None if open."""
+        """The decided end: its values, its status, and the finalization whose results count. None if open."""
         return self.values.get("decided")
 
     @property
