@@ -8,7 +8,7 @@ export SAM_CLI_TELEMETRY := 0
 export PYTHONDONTWRITEBYTECODE :=
 
 # The slowest tests run first, so that no process is left with them at the end.
-IN_TURN = --numprocesses $(PROCESSES) --max-worker-restart 0 --dist loadgroup --no-loadscope-reorder
+IN_TURN = --numprocesses $(PROCESSES) --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 # A quarter of the time, tests wait: a third process uses it on two cores.
 PROCESSES := 3
 LONGEST := tests/integration tests/faults tests/load tests/emulator

@@ -21,7 +21,6 @@ from idempotency.codec import to_value
 from imports.creation import Creation, Direct
 from imports.files import Files
 from imports.finalizing import Finalization
-from imports.loading_state import load
 from imports.requests import CreateRequest, Job
 from imports.state import BATCH_ROWS, CREATED, BatchRecord, ImportKey, Outcome
 from imports.table import ImportsTable
@@ -73,7 +72,7 @@ def _run(endpoint: str, bucket: str, table: str, import_id: str, stage: str) -> 
     finalization.table.find(job.key)
     before, began = _peak(), time.perf_counter()
     if stage == "load":
-        load(finalization, job, datetime.now(UTC))
+        finalization.load(job, datetime.now(UTC))
     else:
         finalization.finish(finalization.table.known(job.key), datetime.now(UTC))
     seconds = time.perf_counter() - began

@@ -23,10 +23,9 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True)
-class Metered:
+class Metered(Plain):
     """A stack behind proxies."""
 
-    stack: Stack
     dynamodb: Proxy
     s3: S3Proxy
 
@@ -38,7 +37,7 @@ _until: list[ExitStack] = []
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Within the block, all benchmarks of this process run on one plain and one metered stack."""
+    """Within the block, all benchmarks of this process run on one metered stack."""
     with ExitStack() as until:
         _until.append(until)
         try:
@@ -63,9 +62,12 @@ def _shareable[T](start: Callable[[], AbstractContextManager[T]]) -> Callable[[]
     return using
 
 
-@_shareable
 @contextmanager
 def plain() -> Iterator[Plain]:
+    if _until:
+        with metered() as shared_stack:
+            yield shared_stack
+        return
     with emulator.attached() as running:
         deploy(running.endpoint, running.log)
         yield Plain(Stack.local(running.endpoint, services=running.simulators), running)
@@ -80,4 +82,4 @@ def metered() -> Iterator[Metered]:
         with emulator.attached(settings) as running:
             dynamodb.target = s3.target = running.endpoint
             deploy(running.endpoint, running.log)
-            yield Metered(Stack.local(running.endpoint, services=running.simulators), dynamodb, s3)
+            yield Metered(Stack.local(running.endpoint, services=running.simulators), running, dynamodb, s3)

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import botocore.session
 import pytest
@@ -28,25 +29,46 @@ EventAliaser._alias_event_name = staticmethod(EventAliaser(None)._alias_event_na
 UserAgentComponent.to_string = cache(UserAgentComponent.to_string)
 
 
-# Session fixtures that start an emulator, most with a deployed stack.
-_STARTING = {"limited", "ours", "running", "stack", "upstream"}
-_ON_STACKS = {"emulator", "integration", "load"}
+# The files of these folders share the stack or the emulators of a session, except those named.
+_SHARING = {
+    "tests/emulator": {
+        "test_console_process.py",
+        "test_emulator.py",
+        "test_life_cycle.py",
+        "test_map_runs.py",
+        "test_mocked_tasks.py",
+        "test_other_applications.py",
+        "test_simulators.py",
+    },
+    "tests/integration": {
+        "test_add_a_step.py",
+        "test_add_a_type.py",
+        "test_deployed.py",
+        "test_gradual.py",
+        "test_second_saga.py",
+    },
+    "tests/load": {"test_benchmarks.py", "test_hot_stock.py", "test_targets.py"},
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     marks.heed(items)
-    _group(items)
 
 
-def _group(items: list[pytest.Item]) -> None:
-    """Keep a file in one process of `make test`, and so all files of a folder that share its session's stack."""
-    using = {item.path for item in items if _STARTING & set(getattr(item, "fixturenames", ()))}
-    for item in items:
-        if item.get_closest_marker("xdist_group"):
-            continue
-        folder = item.path.parent.name
-        shares = folder in _ON_STACKS and item.path in using
-        item.add_marker(pytest.mark.xdist_group(folder if shares else f"{folder}/{item.path.name}"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep files that share a stack in one process, where pytest-xdist keeps a file in one."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Sharing(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            folder, _, name = file.rpartition("/")
+            return folder if name not in _SHARING.get(folder, {name}) else file
+
+    return Sharing(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -1,23 +1,93 @@
-"""A person decides: not the one who requested the approval. Who may decide else is who may call the function."""
+"""A waiting state asks, and a person decides.
 
+The record exists, with the state's token, before anybody is notified. The person who requested an approval must not
+decide it. Who else may is who may call the function.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from idempotency import Contention
+from idempotency import Contention, PayloadMismatch
+from idempotency.dynamodb import Outcome
+from runtime.backoff import pause
 
-from .errors import AlreadyDecided, ApprovalCancelled, ApprovalExpired, ApprovalNotFound, OwnRequest
-from .request import DecideRequest
+from .errors import (
+    AlreadyDecided,
+    ApprovalCancelled,
+    ApprovalExpired,
+    ApprovalNotFound,
+    InvalidApproval,
+    OwnRequest,
+)
+from .requests import ApprovalRequest, DecideRequest
 from .state import DECISIONS, Approval, Status
-from .table import ApprovalsTable
+from .table import ApprovalsTable, Subject
 
-type Answer = dict[str, str]
+_TRIES = 5
+
+type Decided = dict[str, str]
+"""{"approval_id", "status"}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requesting:
+    """subject_tables: names of tables, by logical id."""
+
+    table: ApprovalsTable
+    subject_tables: Mapping[str, str]
+
+    def ask(self, request: ApprovalRequest, at: datetime) -> Decided:
+        """Store the approval with the state's token, or add the token to those of the approval that is in effect.
+
+        A state that is retried, or redriven, has another token. If the approval is decided already, its stream answers
+        that token, too. If it is CANCELLED, the execution was redriven, and people are asked again.
+        Returns {"approval_id", "status"}.
+        Raises InvalidApproval, SubjectClosed, PayloadMismatch, Contention, StoreUnavailable.
+        """
+        subject = self._subject(request)
+        outcome = self.table.create(request, at, subject)
+        for number in range(1, _TRIES):
+            if outcome.applied or outcome.old is None:
+                break
+            seen = Approval.of(outcome.old)
+            outcome = self._again(seen, request, at, subject)
+            if outcome.applied:
+                return _result(request, Status.WAITING if _is_new(seen, at) else seen.status)
+            pause(number)
+        if not outcome.applied:
+            raise Contention(f"{request.approval_id}: changes while a state asks for it")
+        return _result(request, Status.WAITING)
+
+    def _subject(self, request: ApprovalRequest) -> Subject | None:
+        if not request.about:
+            return None
+        name = self.subject_tables.get(request.about.table)
+        if name is None:
+            raise InvalidApproval(f"about.table: must be one of {', '.join(sorted(self.subject_tables))}")
+        return Subject(name, request.about.key, request.about.statuses)
+
+    def _again(self, seen: Approval, request: ApprovalRequest, at: datetime, subject: Subject | None) -> Outcome:
+        if not seen.over(at) and seen.payload_hash != request.payload_hash:
+            raise PayloadMismatch(f"approval_id: {seen.id} is the approval of another request")
+        if _is_new(seen, at):
+            return self.table.create(request, at, subject, over=seen)
+        return self.table.add_token(seen, request, at, subject)
+
+
+def _is_new(seen: Approval, at: datetime) -> bool:
+    return seen.over(at) or seen.status is Status.CANCELLED
+
+
+def _result(request: ApprovalRequest, status: Status) -> Decided:
+    return {"approval_id": request.approval_id, "status": str(status)}
 
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
     table: ApprovalsTable
 
-    def decide(self, request: DecideRequest, at: datetime) -> Answer:
+    def decide(self, request: DecideRequest, at: datetime) -> Decided:
         """Decide once. The same decision again, by anybody, gets the same answer, and changes nothing.
 
         Returns {"approval_id", "status"}.

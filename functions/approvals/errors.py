@@ -6,11 +6,10 @@ BusinessError
 ├── InvalidDecision     the decision is refused; nothing is written
 ├── OwnRequest          who decides has requested the approval; nothing is written
 └── ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled
-TransientError
-└── SweepUnfinished     (ExecutionsUnavailable is runtime.machine')
+(ExecutionsUnavailable and SweepUnfinished are the runtime's)
 """
 
-from idempotency import BusinessError, TransientError
+from idempotency import BusinessError
 
 
 class InvalidApproval(BusinessError):
@@ -43,7 +42,3 @@ class ApprovalExpired(BusinessError):
 
 class ApprovalCancelled(BusinessError):
     """The execution ended by other means before anybody decided."""
-
-
-class SweepUnfinished(TransientError):
-    """Some approvals could not be looked at; the next sweep tries again."""

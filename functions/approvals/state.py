@@ -1,4 +1,4 @@
-"""What ApprovalsTable says of an approval."""
+"""The record of an approval: its status, and what it says."""
 
 import shlex
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Status(StrEnum):
 
 
 DECISIONS: Mapping[str, Status] = {"approve": Status.APPROVED, "reject": Status.REJECTED, "expired": Status.EXPIRED}
-"""What a waiting state is answered, and the status of that. CANCELLED is no decision: no state waits any more."""
+"""The answers to a waiting state, and their statuses. CANCELLED is no decision: no state waits any more."""
 _WORDS = {status: word for word, status in DECISIONS.items()}
 
 
@@ -102,21 +102,21 @@ class Approval:
 
     @property
     def took_effect(self) -> bool | None:
-        """Whether the execution went on with the decision; None until that is known."""
+        """True if the execution continued with the decision, False if not; None until that is known."""
         return self.values.get("took_effect")
 
     @property
     def command(self) -> str:
-        """What shows it to a person. It decides nothing."""
+        """The command that shows it to a person. It decides nothing."""
         end_of_options = "-- " if self.id.startswith("-") else ""
         return f"./stepwise approvals show {end_of_options}{shlex.quote(self.id)}"
 
     @property
     def answer(self) -> str:
-        """What the waiting state gets, as JSON. A comment never enters a history."""
+        """The answer to the waiting state, as JSON. A comment never enters a history."""
         decided_by = self.values.get("decided_by")
         return canonical_json({"decision": _WORDS[self.status], "decided_by": decided_by, "approval_id": self.id})
 
     def over(self, at: datetime) -> bool:
-        """Whether it ended so long ago that a new execution may have its execution's name."""
+        """Check whether it ended so long ago that a new execution may have its execution's name."""
         return self.ended_at is not None and datetime.fromisoformat(self.ended_at) + _NAME_HELD <= at

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from idempotency.dynamodb import Action, Outcome, read_rows, update
-from idempotency.expressions import condition_check, conditional_put, conditional_update
-from runtime.backoff import until_decided, written
+from idempotency.codec import Item, to_item
+from idempotency.dynamodb import Action, Outcome
+from idempotency.expressions import conditional_update
+from runtime.table import Table
 
 from .errors import SubjectClosed
-from .request import ApprovalRequest
+from .requests import ApprovalRequest
 from .state import Approval, Status
 
 WAITING = "waiting"
@@ -57,19 +58,17 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalsTable:
-    """client: a `boto3.client("dynamodb")`. name: of the table. lifetime: of a record, from the approval's end on.
+class ApprovalsTable(Table):
+    """lifetime: of a record, from the approval's end on.
 
     Writes return their outcome; `old` is the record that failed the condition.
     """
 
-    client: Any
-    name: str
     lifetime: timedelta
 
     def find(self, approval_id: str) -> Approval | None:
         """The record, read consistently."""
-        (row,) = read_rows(self.client, [(self.name, _key(approval_id))])
+        row = self.row(_key(approval_id))
         return Approval.of(row) if row else None
 
     def with_tokens(self, approval_id: str) -> tuple[Approval | None, list[str]]:
@@ -78,32 +77,20 @@ class ApprovalsTable:
         The record first, in a call of its own: a token that comes in between changes it, so no write loses the token.
         """
         found = self.find(approval_id)
-        (tokens,) = read_rows(self.client, [(self.name, _tokens_key(approval_id))])
+        tokens = self.row(_tokens_key(approval_id))
         return found, sorted(tokens["tokens"]["SS"]) if tokens else []
 
     def waiting(self, group: str | None = None) -> Iterator[Approval]:
         """What waits, of a group by due time, or of all; as the index has it, which may be late."""
-        if group is None:
-            yield from map(Approval.of, self._pages("scan", WAITING))
-            return
-        condition = {
-            "KeyConditionExpression": "#group = :group",
-            "ExpressionAttributeNames": {"#group": "group"},
-            "ExpressionAttributeValues": {":group": {"S": group}},
-        }
-        yield from map(Approval.of, self._pages("query", WAITING, condition))
+        return map(Approval.of, self._query(WAITING, "group", group) if group is not None else self.read_index(WAITING))
 
     def of_execution(self, arn: str) -> list[str]:
         """The ids of what waits in an execution, as the index has them."""
-        condition = {
-            "KeyConditionExpression": f"{EXECUTION} = :arn",
-            "ExpressionAttributeValues": {":arn": {"S": arn}},
-        }
-        return [row["approval_id"]["S"] for row in self._pages("query", EXECUTION, condition)]
+        return [row["approval_id"]["S"] for row in self._query(EXECUTION, EXECUTION, arn)]
 
     def owed(self) -> list[str]:
         """The ids of decisions that a state may wait for, as the index has them."""
-        return [row["approval_id"]["S"] for row in self._pages("scan", OWED_SINCE)]
+        return [row["approval_id"]["S"] for row in self.read_index(OWED_SINCE)]
 
     # A state asks.
 
@@ -132,8 +119,8 @@ class ApprovalsTable:
             "waiting_until": due_at,
             EXECUTION: request.execution_arn,
         }
-        put = conditional_put(self.name, row, _AS_SEEN if over else _NEW, _seen(over) if over else {})
-        return self._ask(request, {"Put": put}, at, subject)
+        put = self.put_action(row, _AS_SEEN if over else _NEW, _seen(over) if over else {})
+        return self._ask(request, put, at, subject)
 
     def add_token(self, seen: Approval, request: ApprovalRequest, at: datetime, subject: Subject | None) -> Outcome:
         """Store the token of a state that asks again. If the approval is decided, the state is owed the decision.
@@ -141,18 +128,17 @@ class ApprovalsTable:
         Raises as `create`.
         """
         decided = seen.status is not Status.WAITING
-        changes = conditional_update(
-            self.name,
+        change = self.update_action(
             _key(seen.id),
-            condition="#status = :seen_status",
-            assign={ASKED_AT: stamp(at)},
+            "#status = :seen_status",
+            {ASKED_AT: stamp(at)},
             computed={
                 "requests": "#requests + :one",
                 **({OWED_SINCE: f"if_not_exists(#{OWED_SINCE}, :asked_at)"} if decided else {}),
             },
             values={**_seen(seen), "one": 1},
         )
-        return self._ask(request, {"Update": changes}, at, subject)
+        return self._ask(request, change, at, subject)
 
     def _ask(self, request: ApprovalRequest, record: Action, at: datetime, subject: Subject | None) -> Outcome:
         touched = [subject.ask(at)] if subject else []
@@ -171,65 +157,59 @@ class ApprovalsTable:
     def cancel(self, seen: Approval, at: datetime) -> Outcome:
         """End what is WAITING, and that no state has asked for since it was read."""
         assign = {"status": Status.CANCELLED, "cancelled_at": stamp(at), **self._expiry(at)}
-        changes = conditional_update(
-            self.name, _key(seen.id), condition=_AS_SEEN, assign=assign, remove=_WAITING_ONLY, values=_seen(seen)
-        )
-        return self._transact({"Update": changes}, self._forget(seen))
+        change = self.update_action(_key(seen.id), _AS_SEEN, assign, remove=_WAITING_ONLY, values=_seen(seen))
+        return self._transact(change, self._forget(seen))
 
     def close(self, seen: Approval, *, took_effect: bool) -> Outcome:
         """Store whether a decision took effect, if no state has asked since it was read."""
-        changes = conditional_update(
-            self.name,
-            _key(seen.id),
-            condition=f"{_AS_SEEN} AND attribute_exists(#{OWED_SINCE})",
-            assign={"took_effect": took_effect},
-            remove=[OWED_SINCE],
-            values=_seen(seen),
-        )
-        return self._transact({"Update": changes}, self._forget(seen))
+        owed = f"{_AS_SEEN} AND attribute_exists(#{OWED_SINCE})"
+        effect = {"took_effect": took_effect}
+        change = self.update_action(_key(seen.id), owed, effect, remove=[OWED_SINCE], values=_seen(seen))
+        return self._transact(change, self._forget(seen))
 
     def forget_tokens(self, seen: Approval) -> Outcome:
         """Delete tokens that are dead, if no state has asked since they were read."""
-        check = condition_check(self.name, _key(seen.id), _AS_SEEN, _seen(seen))
-        return self._transact({"ConditionCheck": check}, self._forget(seen))
+        return self._transact(self.check_action(_key(seen.id), _AS_SEEN, _seen(seen)), self._forget(seen))
 
     def _end(
         self, approval_id: str, condition: str, status: Status, values: Mapping[str, str], at: datetime, **same: Any
     ) -> Outcome:
         """same: attributes that must not have changed."""
-        parameters = conditional_update(
-            self.name,
+        return self.updated(
             _key(approval_id),
-            condition=" AND ".join([condition, *(f"#{name} = :same_{name}" for name in same)]),
-            assign={"status": status, **values, **self._expiry(at)},
+            " AND ".join([condition, *(f"#{name} = :same_{name}" for name in same)]),
+            {"status": status, **values, **self._expiry(at)},
             remove=_WAITING_ONLY,
             values={"waiting": Status.WAITING, **{f"same_{name}": value for name, value in same.items()}},
         )
-        return until_decided(lambda: update(self.client, parameters))
 
     def _expiry(self, at: datetime) -> dict[str, int]:
         return {"expires_at": int((at + self.lifetime).timestamp())}
 
     def _add(self, request: ApprovalRequest) -> Action:
         key, token = _tokens_key(request.approval_id), frozenset({request.token})
-        added = conditional_update(
-            self.name, key, condition=_TOKENS, assign={}, add={"tokens": "token"}, values={"token": token}
-        )
-        return {"Update": added}
+        return self.update_action(key, _TOKENS, add={"tokens": "token"}, values={"token": token})
 
     def _forget(self, seen: Approval) -> Action:
-        return {"Delete": {"TableName": self.name, "Key": {"approval_id": {"S": _tokens_key(seen.id)["approval_id"]}}}}
+        return self.delete_action(_tokens_key(seen.id))
 
     def _transact(self, *actions: Action) -> Outcome:
-        cancelled = written(self.client, actions)
+        cancelled = self.transact(actions)
         if cancelled is None:
             return Outcome(True)
         if 0 not in cancelled.refusals:
             raise SubjectClosed("about: the row is decided, or not there; nobody is asked")
         return Outcome(False, cancelled.refusals[0].item)
 
-    def _pages(self, operation: str, index: str, condition: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        pages = self.client.get_paginator(operation).paginate(TableName=self.name, IndexName=index, **(condition or {}))
+    def _query(self, index: str, name: str, value: str) -> Iterator[Item]:
+        """The rows of an index in which an attribute, its key, has this value."""
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.name,
+            IndexName=index,
+            KeyConditionExpression=f"#{name} = :{name}",
+            ExpressionAttributeNames={f"#{name}": name},
+            ExpressionAttributeValues=to_item({f":{name}": value}),
+        )
         for page in pages:
             yield from page["Items"]
 

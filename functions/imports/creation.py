@@ -12,11 +12,11 @@ import msgspec
 from idempotency import PayloadMismatch, TransientError
 from runtime.encodings import UTF_8
 
-from .batches import Batches
 from .errors import FileRefused, ImportCutOff, InvalidImport, TooManyRows
 from .files import Files
 from .finalizing import Finalization
 from .loading import Loaded
+from .publishing import Batches
 from .requests import CreateRequest, Pointer, Upload
 from .state import (
     BATCH_ROWS,

@@ -1,20 +1,28 @@
 """All calls to S3: ImportsBucket."""
 
 import io
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runtime.csv_records import writer
 from runtime.objects import BucketUnavailable, answered, guarded
 
+from . import codes
 from .errors import InvalidImport
-from .state import Source
+from .requests import Pointer
+from .state import Import, Source
 
 CSV = "text/csv; charset=utf-8"
 _CHUNK = 256 * 1024
+# Between two rows that one read may cover: it costs less time than another read.
+_MAX_GAP = 64 * 1024
 # S3 takes parts from 5 MiB.
 _PART = 5 * 1024 * 1024
+
+
+type Contents = Mapping[int, bytes]
+"""The bytes of rows by offset; none for a row that is too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,7 @@ class Files:
         """Up to 1,000 versions and delete markers."""
         page = self._of_bucket(self.client.list_object_versions, prefix, Prefix=prefix)
         listed = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
-        return [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in listed]
+        return [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in listed]
 
     def writer(self, key: str) -> "Writer":
         """Writes an object of any size, in constant memory."""
@@ -161,6 +169,43 @@ class Writer:
         )
         self._parts.append({"ETag": sent["ETag"], "PartNumber": number})
         self._pending.clear()
+
+
+def read_rows(files: Files, import_: Import, pointers: Sequence[Pointer]) -> Contents:
+    """The bytes of these rows, in one read for a batch whose rows follow each other."""
+    found: dict[int, bytes] = {}
+    for run in _runs([pointer for pointer in pointers if pointer.length <= codes.MAX_ROW]):
+        start, end = run[0].offset, run[-1].offset + run[-1].length
+        data = files.part(import_.source, start, end - start)
+        found |= {row.offset: data[row.offset - start : row.offset - start + row.length] for row in run}
+    return found
+
+
+def rows_left(files: Files, import_: Import, pointers: Sequence[Pointer]) -> Contents:
+    """As `read_rows`; none if the file was removed since it was read: the import must end all the same."""
+    try:
+        return read_rows(files, import_, pointers)
+    except InvalidImport:
+        return {}
+
+
+def lines_left(files: Files, import_: Import, offset: int, length: int) -> int:
+    """Count the lines of a row that is too long to keep; 1 if the file was removed since it was read."""
+    try:
+        return 1 + sum(chunk.count(b"\n") for chunk in files.ranged(import_.source, offset, length)) if length else 1
+    except InvalidImport:
+        return 1
+
+
+def _runs(pointers: Sequence[Pointer]) -> list[list[Pointer]]:
+    """Pointers whose rows lie next to each other."""
+    runs: list[list[Pointer]] = []
+    for pointer in pointers:
+        if runs and pointer.offset - runs[-1][-1].offset - runs[-1][-1].length <= _MAX_GAP:
+            runs[-1].append(pointer)
+        else:
+            runs.append([pointer])
+    return runs
 
 
 def _missing(key: str) -> InvalidImport:

@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from idempotency import LeaseStore
     from runtime.notices import Notices
 
-    from .batches import Batches
     from .creation import Answer, Creation
     from .executions import Machines
     from .files import Files
     from .finalizing import Finalization
+    from .loading import Marks
+    from .publishing import Batches
     from .recovery import Following, Recovery, ZipRecovery
-    from .rows_index import Marks
     from .state import Import
     from .table import ImportsTable
     from .zips import Children, Entries, ZipFinalization
@@ -135,13 +135,13 @@ def batches() -> "Batches":
     from entities.tables import Tables
     from idempotency import RoundStore
 
-    from .batches import Batches
+    from .publishing import Batches
 
-    own = environment
-    tables = Tables(own.commands_table, own.gates_table, own.data_table, own.history_table)
-    steps = step_store(own)
-    publication = Publication(Gates(dynamodb(), tables), types(), steps, own.command_lifetime_days)
-    return Batches(table(), types(), publication, RoundStore(dynamodb(), own.idempotency_table, own.lifetime))
+    names = (environment.commands_table, environment.gates_table, environment.data_table, environment.history_table)
+    gates = Gates(dynamodb(), Tables(*names))
+    publication = Publication(gates, types(), step_store(environment), environment.command_lifetime_days)
+    records = RoundStore(dynamodb(), environment.idempotency_table, environment.lifetime)
+    return Batches(table(), types(), publication, records)
 
 
 @cache
@@ -153,8 +153,8 @@ def creation() -> "Creation":
 
 @lru_cache(maxsize=4)
 def plan(import_id: str) -> "tuple[Import, Marks]":
-    """What never changes of an import."""
-    from .batches import marks_of, planned
+    """Read what never changes of an import."""
+    from .loading import marks_of, planned
 
     planned_import = planned(files(), import_id)
     return planned_import, marks_of(files(), planned_import)
@@ -250,15 +250,13 @@ def notify_imports(records: Sequence[Record], _call: Call) -> dict[str, Any]:
 @handler(parse_job, ids=("import_id",))
 def csv_loader(job: Job, call: Call) -> dict[str, Any]:
     """Read the file once: header, limits, duplicate keys, and where its rows are."""
-    from .loading_state import load
-
-    return load(finalization(), job, call.at)
+    return finalization().load(job, call.at)
 
 
 @handler(parse_batch, ids=("import_id",))
 def csv_rows_handler(batch: Batch, call: Call) -> dict[str, Any]:
     """Publish the rows of a batch, and write its record. Return its counts."""
-    from .batches import read_rows
+    from .files import read_rows
 
     planned, marks = plan(batch.import_id)
     contents = read_rows(files(), planned, batch.pointers)

@@ -13,8 +13,7 @@ from idempotency import Contention
 from idempotency.codec import Item
 
 from .archive import Archive, Entry
-from .archive_errors import ArchiveRefused
-from .errors import ImportCutOff, InvalidImport, StillRunning
+from .errors import ArchiveRefused, ImportCutOff, InvalidImport, StillRunning
 from .executions import Machines
 from .files import Files
 from .requests import EntryTask

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.contract.alarms import ALARMS
+from stepwise.deployment.templates import load
 from tests.contract.causes import CAUSES, Cause
+from tests.kit.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.metric_math import Metric, Points, is_on, metrics
-from tests.kit.template import TEMPLATE
+from tests.kit.project import ROOT
+from tests.kit.template import PATH, RESOURCES, TEMPLATE
 
 PARAMETERS = {name: body["Default"] for name, body in TEMPLATE["Parameters"].items() if body["Type"] == "Number"}
 QUIET: dict[Metric, Points] = {cause.metric: [cause.harmless] * 3 for cause in CAUSES if cause.breaching == 0}
@@ -45,7 +47,7 @@ def test_148_causes_share_at_most_70_alarms_of_at_most_ten_metrics_each() -> Non
     assert all(len(watched) <= MAX_METRICS for watched in WATCHED.values())
 
 
-def test_no_alarm_is_on_while_nothing_happens() -> None:
+def test_no_alarm_is_on_when_idle() -> None:
     assert {name for name, alarm in ALARMS.items() if is_on(alarm, QUIET, PARAMETERS)} == set()
 
 
@@ -53,15 +55,24 @@ def test_no_alarm_is_on_just_below_its_threshold() -> None:
     assert on(harmless=tuple(CAUSES)) == set()
 
 
+def test_monitoring_parameter_controls_every_alarm_and_the_dashboard() -> None:
+    shared = load(ROOT / "stacks" / "observability.yaml")["Resources"]
+    own = {name: RESOURCES[name] for name in ALARMS.keys() - shared.keys()}
+
+    assert load(PATH)["Resources"]["Observability"]["Condition"] == "HasMonitoring"
+    assert "OperationsDashboard" in shared
+    assert {name for name, body in own.items() if body.get("Condition") != "HasMonitoring"} == set()
+
+
 @each("cause", CAUSES, ids=str)
-def test_a_cause_alone_raises_one_alarm(cause: Cause) -> None:
+def test_single_cause_raises_one_alarm(cause: Cause) -> None:
     (alarm,) = on(cause)
 
     assert watching(cause) == {alarm}
 
 
 @each(("cause", "other"), list(neighbours()), ids=str)
-def test_a_cause_beside_another_of_its_kind_keeps_its_alarm_on_until_both_are_gone(cause: Cause, other: Cause) -> None:
+def test_alarm_stays_on_until_both_causes_of_its_kind_are_gone(cause: Cause, other: Cause) -> None:
     assert on(cause, other) == on(cause) | on(other)
     assert on(cause, harmless=(other,)) == on(cause)
     assert on(other, harmless=(cause,)) == on(other)
@@ -73,7 +84,21 @@ def test_every_metric_of_an_alarm_is_a_cause() -> None:
     assert watched == {cause.metric for cause in CAUSES}
 
 
-def test_function_of_metrics_is_missing_where_one_is_unless_it_is_filled() -> None:
+def test_metrics_of_several_resources_are_named_after_them() -> None:
+    """`attention` shows these names. The name of a mapping is a UUID."""
+    named = {alarm: metrics(ALARMS[alarm]) for alarm in ALARMS if len({one.resource for one in WATCHED[alarm]}) > 1}
+    odd = [
+        (alarm, name)
+        for alarm, found in named.items()
+        for name, metric in found.items()
+        if not metric.resource.startswith(name.title().replace("_", ""))
+    ]
+
+    assert named
+    assert odd == []
+
+
+def test_metric_math_has_no_data_if_a_metric_has_none_unless_filled() -> None:
     queries = [
         {
             "Id": name,

@@ -7,6 +7,7 @@ from typing import Any
 from tests.faults import edges as e
 from tests.faults import faults as f
 from tests.faults import history_invariants as breaks
+from tests.faults import losing
 from tests.faults.engine import Engine
 from tests.faults.mutant import mutant, replaced
 
@@ -208,3 +209,68 @@ def _not_final(_: Engine) -> AbstractContextManager[None]:
             yield
 
     return both()
+
+
+@mutant("an audit that skips a table", losing.AUDITED, orders=["ok"], edges=[e.ROW_LOST], at="ReserveInventory")
+def _audit_of_payments(_: Engine) -> AbstractContextManager[None]:
+    """It compares confirmed orders with their payments alone."""
+    from ordering.orders import audit
+
+    return replaced(audit, "_LATER", audit._LATER[:1])
+
+
+@mutant("an audit that reads orders alone", losing.AUDITED, orders=["ok"], edges=[e.ROW_LOST], at="ProcessOrder")
+def _audit_of_orders(_: Engine) -> AbstractContextManager[None]:
+    """An order whose row is lost has a payment and a reservation that nobody misses."""
+    from ordering.orders.audit import Audit
+
+    return replaced(Audit, "of_effects", lambda *_: iter(()))
+
+
+@mutant("an audit that lists what a recovery will undo", losing.AUDITED, orders=["out of stock"], at="ProcessRefund")
+def _audit_of_open_orders(_: Engine) -> AbstractContextManager[None]:
+    """Every failed order with a payment is listed, whether or not something accounts for it."""
+    from ordering.orders import audit
+
+    unlisted = audit._unlisted
+
+    def listed_too(found: Any) -> str:
+        return unlisted({name: value for name, value in found.items() if name != "unsettled"} if found else found)
+
+    return replaced(audit, "_unlisted", listed_too)
+
+
+@mutant("a sweep that does not audit", losing.NOTED, orders=["ok"], edges=[e.ROW_LOST])
+def _unaudited(_: Engine) -> AbstractContextManager[None]:
+    """Nobody learns of a lost row until a person runs `orders audit`."""
+    from ordering.orders.audit import Audit
+
+    return replaced(Audit, "sweep", lambda *_: 0)
+
+
+@mutant("a recovery that trusts the row alone", losing.SEALED, orders=["ok"], edges=[e.ROW_LOST], at="ProcessOrder")
+def _unsealed_recovery(_: Engine) -> AbstractContextManager[None]:
+    """The row of a confirmed order is lost, and its recovery writes another one: Pending, with all steps in effect."""
+    from idempotency.saga.state import SagaState
+
+    by_row = property(lambda state: state.status == state.saga.confirmed)
+    return replaced(SagaState, "confirmed", by_row)
+
+
+@mutant(
+    "a row that was put back and that nothing confirms",
+    breaks.FINAL,
+    orders=["ok"],
+    edges=[e.ROW_BACK],
+    at="ProcessOrder@ProcessPayment",
+)
+def _unconfirmed(_: Engine) -> AbstractContextManager[None]:
+    """It is open again, its records are sealed, and the saga has succeeded: nobody does anything, and says so."""
+    from idempotency.saga.finalization import Finalization, Finalized
+
+    confirm = Finalization._confirm
+
+    def confirmed(self: Any, saga_id: str, document: Any, at: Any) -> Any:
+        return Finalized.YES if self.reader.read(saga_id).confirmed else confirm(self, saga_id, document, at)
+
+    return replaced(Finalization, "_confirm", confirmed)

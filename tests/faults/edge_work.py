@@ -88,7 +88,7 @@ class Edges:
             e.DELETED: lambda: self.lose(e.records(at)),
             e.RESTORED: lambda: self._restore(e.records(at), e.moment(at)),
             e.ROW_LOST: lambda: self._edit(at, None),
-            e.ROW_BACK: lambda: self._edit(*e.records(at), self.rows.backups[e.moment(at)].get(*e.records(at))),
+            e.ROW_BACK: lambda: self._edit(*e.records(at), self.rows.backups.get(e.moment(at), {}).get(*e.records(at))),
             e.FORGETS: self._forget_keys,
             e.OPERATOR: lambda: self._command(at),
         }

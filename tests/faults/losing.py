@@ -25,7 +25,10 @@ SEALED = "a recovery changes nothing of an order whose records are sealed"
 
 @dataclass
 class StepRows:
-    """The rows of an order's steps. backups: by the place in the run. edited: as they were before an operator came."""
+    """The rows of an order's steps.
+
+    backups: by the place in the run. edited: by step, as an operator found the row.
+    """
 
     engine: Engine
     order_id: str
@@ -42,10 +45,16 @@ class StepRows:
         self.edited.setdefault(step, self._read(step))
         self._write(step, row)
 
-    def put_back(self) -> None:
-        """An operator puts every row back as it was."""
-        while self.edited:
-            self._write(*self.edited.popitem())
+    def put_back(self, found: Rows) -> None:
+        """An operator puts back each row that is gone or contradicts its record, if it agreed with it before."""
+        for step, before in self.edited.items():
+            record = found.records.get(step)
+            committed = record is not None and record["status"] == "COMMITTED"
+            standing = before is not None and before["status"]["S"] in PLACES[step].standing
+            contradicts = found.row(step) is None or found.stands(step) != committed
+            if contradicts and standing == committed:
+                self._write(step, before)
+        self.edited.clear()
 
     def _read(self, step: str) -> Document | None:
         answer = self.engine.plain("GetItem", {**self._place(step), "ConsistentRead": True})

@@ -98,7 +98,7 @@ class _Life:
             self._judge("after an operator's repairs", finalized=True, strong=True)
         if run.edges.rows.edited and not run.tampered:
             run.say("an operator puts the rows back")
-            run.edges.rows.put_back()
+            run.edges.rows.put_back(rows.read(self.engine, run)[run.order_id])
             run.sweep()
             self._repair()
             self._judge("once the rows are put back", finalized=True, strong=True)

@@ -5,7 +5,28 @@ from pathlib import Path
 import pytest
 
 from tests.integration import guide
+from tests.kit.deployed import STACK, local_reason
 from tests.kit.local_stack import *  # noqa: F403 # its fixtures
+
+# What test_deployed.py leaves out of its run: it takes most of the time, and creates what others create.
+LEFT_OUT = ("test_bad_input", "test_command_line", "test_concurrent_imports", "test_a_day_is_replayed")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to test_deployed.py, if it is in the run, the tests that it runs on a stack in use."""
+    if STACK in config.stash or all(item.path.name != "test_deployed.py" for item in items):
+        return
+    config.hook.pytest_deselected(items=[item for item in items if _runs_on_a_stack_in_use(item)])
+    items[:] = [item for item in items if not _runs_on_a_stack_in_use(item)]
+
+
+def _runs_on_a_stack_in_use(item: pytest.Item) -> bool:
+    return (
+        item.path.parent == Path(__file__).parent
+        and not local_reason(item)
+        and not any(name in item.nodeid for name in LEFT_OUT)
+    )
 
 
 @pytest.fixture(scope="session")

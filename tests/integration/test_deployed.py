@@ -16,6 +16,7 @@ from stepwise.local.emulator import emulator
 from stepwise.local.simulators.connect.remote_control import RemoteControl
 from stepwise.operations import orders, stock
 from stepwise.operations.stack import Row, Stack
+from tests.integration.conftest import LEFT_OUT
 from tests.kit import removal
 from tests.kit.belongings import CURRENCY, Belongings
 from tests.kit.bounded import program
@@ -113,9 +114,7 @@ def make(endpoint: str, *arguments: str, **variables: str) -> subprocess.Complet
 
 def test_it_passes_beside_other_data_and_leaves_nothing(used: Stack, instance: str) -> None:
     before = everything(used, instance)
-    # Without what takes most of the time, and creates what others create.
-    left_out = ("test_bad_input", "test_command_line", "test_concurrent_imports", "test_a_day_is_replayed")
-    tests = f"TESTS=tests/integration -k 'not {' and not '.join(left_out)}'"
+    tests = f"TESTS=tests/integration -k 'not {' and not '.join(LEFT_OUT)}'"
     ended = make(used.endpoint or "", "STACK=stepwise", f"CONNECT_INSTANCE={instance}", tests, **credentials(used))
 
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ConnectTimeoutError
 
 from approvals.callbacks import Callbacks
-from approvals.deciding import Deciding
-from approvals.executions import Executions
-from approvals.request import parse_decision, parse_request
-from approvals.requesting import Requesting
-from approvals.reviewing import Reviewing
+from approvals.deciding import Deciding, Requesting
+from approvals.recovery import Recovery
+from approvals.requests import parse_decision, parse_request
 from approvals.state import Approval
-from approvals.sweep import ApprovalSweep
 from approvals.table import ApprovalsTable
+from runtime.machine import Machine
 from tests.kit.commands import error
 from tests.kit.template import RESOURCES
 
@@ -127,8 +125,8 @@ class ApprovalWorld:
 
     def __post_init__(self) -> None:
         self.table = ApprovalsTable(self.client, new_table(self.client), LIFETIME)
-        self.callbacks = Callbacks(self.table, Executions(lambda: self.states))
-        self.reviewing = Reviewing(self.callbacks)
+        self.callbacks = Callbacks(self.table, Machine(lambda: self.states))
+        self.recovery = Recovery(self.callbacks)
 
     def ask(self, token: str = "", **changes: Any) -> dict[str, str]:
         """A state waits and asks. token: of a state that waits already."""
@@ -153,7 +151,7 @@ class ApprovalWorld:
         return Deciding(self.table).decide(parse_decision(request), self.at)["status"]
 
     def sweep(self) -> dict[str, int]:
-        return ApprovalSweep(self.reviewing).run(self.at, lambda: True)
+        return self.recovery.sweep(self.at, lambda: True)
 
     def send(self) -> bool:
         """The stream delivers the newest record."""

@@ -18,8 +18,8 @@ import msgspec
 
 from entities.types import EntityType, Types
 from imports.archive import Archive
-from imports.archive_errors import ArchiveRefused
-from imports.batches import read_rows
+from imports.errors import ArchiveRefused
+from imports.files import read_rows
 from imports.layout import Row
 from runtime.csv_records import Utf16Found, records
 from runtime.encodings import CP932, UTF_8, Encoding

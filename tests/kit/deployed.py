@@ -72,13 +72,13 @@ def unfit(stack: Stack) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    reasons = [_local_reason(item) for item in items]
+    reasons = [local_reason(item) for item in items]
     config.hook.pytest_deselected(items=[item for item, reason in zip(items, reasons, strict=True) if reason])
     config.stash[_DESELECTED] = Counter(filter(None, reasons))
     items[:] = [item for item, reason in zip(items, reasons, strict=True) if not reason]
 
 
-def _local_reason(item: pytest.Item) -> str:
+def local_reason(item: pytest.Item) -> str:
     """Why a test runs only on its own local stack; empty if it runs anywhere."""
     mark = item.get_closest_marker("local_only")
     if mark:

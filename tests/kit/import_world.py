@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,15 +16,14 @@ from entities.publish import Publication
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import RoundStore, StepStore
-from imports.batches import Batches, marks_of, planned, read_rows
 from imports.creation import Creation, Direct
 from imports.executions import Machines, stop_import
-from imports.files import Files
+from imports.files import Files, read_rows
 from imports.finalizing import Finalization
-from imports.loading import INDEX
-from imports.loading_state import load
+from imports.loading import INDEX, marks_of, planned
+from imports.publishing import Batches
 from imports.recovery import Following
-from imports.requests import Job, Pointer, StopRequest, parse_create
+from imports.requests import ImportEnded, Job, Pointer, StopRequest, parse_create, parse_ended
 from imports.state import BATCH_ROWS, BatchRecord, Import, ImportKey
 from imports.table import ImportsTable
 from imports.zips import Children
@@ -43,6 +43,13 @@ class Arns(NamedTuple):
 
     import_csv_arn: str = "arn:aws:states:r:1:stateMachine:import-csv"
     import_zip_arn: str = "arn:aws:states:r:1:stateMachine:import-zip"
+
+
+def ended(key: ImportKey, **changes: Any) -> ImportEnded:
+    """The event of the end of an import's execution, which was stopped. changes: of its detail."""
+    given = json.dumps({"tenant_code": key.tenant_code, "import_id": key.import_id})
+    arns = {"executionArn": f"arn:aws:states:r:1:execution:import-csv:{key.import_id}", "stateMachineArn": "-"}
+    return parse_ended({"detail": {"name": key.import_id, "status": "ABORTED", **arns, "input": given, **changes}})
 
 
 class StepFunctions:
@@ -140,7 +147,7 @@ class ImportWorld:
         return import_id
 
     def load(self, import_id: str) -> Any:
-        return load(self.finalization, Job(TENANT, import_id), self.now)
+        return self.finalization.load(Job(TENANT, import_id), self.now)
 
     def batch(self, import_id: str, first: int = 1) -> BatchRecord:
         """Run the batch that starts at this row, as a child of the Map does."""

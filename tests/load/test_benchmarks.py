@@ -1,4 +1,4 @@
-"""Each benchmark on a local stack, at its smallest size. They share a plain stack and a metered one."""
+"""Each benchmark on a local stack, at its smallest size. They share a metered one."""
 
 import runpy
 import shlex

@@ -5,7 +5,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -32,18 +31,12 @@ TRANSITIONS_OF_AN_ORDER = 5
 TIMED = 600
 
 
-@contextmanager
-def limited(**settings: str) -> Iterator[Stack]:
-    """A stack with AWS's limits."""
-    with emulator.attached({"STEPWISE_LIMITS": "1", **settings}) as running:
-        deploy(running.endpoint, running.log)
-        yield Stack.local(running.endpoint, services=running.simulators)
-
-
 @pytest.fixture(scope="module")
 def sale() -> Iterator[Stack]:
-    with limited() as stack:
-        yield stack
+    """A stack with AWS's conflicts, and a fiftieth of its quotas."""
+    with emulator.attached({"STEPWISE_LIMITS": "1", "STEPWISE_LIMIT_RATE_SCALE": str(SCALE)}) as running:
+        deploy(running.endpoint, running.log)
+        yield Stack.local(running.endpoint, services=running.simulators)
 
 
 def _order(order_id: str, sku: str) -> Document:
@@ -55,6 +48,29 @@ def _all_finalized(stack: Stack, sku: str) -> bool:
     return len(rows) == BUYERS and all(row["status"] != "New" for row in rows)
 
 
+def test_burst_waits_for_the_quotas_and_loses_no_order(sale: Stack) -> None:
+    """Starts that are throttled are repeated by the caller, transitions wait in Step Functions."""
+    stock.seed(sale, {"hot": BURST})
+    sharding.reshard(sale, "hot", 8)
+    began = datetime.now(UTC)
+    with Threads(AT_ONCE) as pool:
+        throttled = sum(pool.map(lambda number: _placed(sale, _order(f"burst-{number}", "hot")), range(BURST)))
+    eventually(lambda: not _executions(sale, "RUNNING"), seconds=900, every=0.5)
+    found = _executions(sale, "SUCCEEDED")
+    seconds = (max(one["stopDate"] for one in found) - began).total_seconds()
+    allowed = max(_seconds(BURST, *STARTS), _seconds(BURST * TRANSITIONS_OF_AN_ORDER, *TRANSITIONS))
+    report = f"{BURST} orders in {seconds:.1f} s, {seconds / allowed:.2f} of {allowed:.1f} s; {throttled} throttled"
+
+    assert len(found) == BURST, report
+    assert stock.on_hand(sale) == {"hot": 0}
+    # The buckets were full at first; a second of polling is added.
+    assert seconds > allowed - 1, report
+    if BURST >= TIMED:
+        print(report)  # noqa: T201
+        assert throttled > 0
+        assert seconds <= 1.15 * allowed, report
+
+
 @pytest.mark.parametrize("rows", [1, 8])
 def test_every_piece_is_sold_and_no_order_fails_because_of_others(sale: Stack, rows: int) -> None:
     sku, pieces = f"hot-{rows}", BUYERS // 2
@@ -62,7 +78,7 @@ def test_every_piece_is_sold_and_no_order_fails_because_of_others(sale: Stack, r
     placed = [_order(f"{sku}-{number}", sku) for number in range(BUYERS)]
 
     def buy(order: Document) -> str:
-        orders.place(sale, order)
+        _placed(sale, order)
         ended = orders.ended(sale, order["order_id"], seconds=600)
         return ended.error or ended.status
 
@@ -79,42 +95,18 @@ def test_every_piece_is_sold_and_no_order_fails_because_of_others(sale: Stack, r
     assert broken_invariants(sale, [order["order_id"] for order in placed], {sku: pieces}) == []
 
 
-def test_burst_waits_for_the_quotas_and_loses_no_order() -> None:
-    """Starts that are throttled are repeated by the caller, transitions wait in Step Functions."""
-    with limited(STEPWISE_LIMIT_RATE_SCALE=str(SCALE)) as stack:
-        stock.seed(stack, {"hot": BURST})
-        sharding.reshard(stack, "hot", 8)
-        began = datetime.now(UTC)
-        with Threads(AT_ONCE) as pool:
-            throttled = sum(pool.map(lambda number: _placed(stack, f"burst-{number}"), range(BURST)))
-        eventually(lambda: not _executions(stack, "RUNNING"), seconds=900, every=0.5)
-        found = _executions(stack, "SUCCEEDED")
-        seconds = (max(one["stopDate"] for one in found) - began).total_seconds()
-        allowed = max(_seconds(BURST, *STARTS), _seconds(BURST * TRANSITIONS_OF_AN_ORDER, *TRANSITIONS))
-        report = f"{BURST} orders in {seconds:.1f} s, {seconds / allowed:.2f} of {allowed:.1f} s; {throttled} throttled"
-
-        assert len(found) == BURST, report
-        assert stock.on_hand(stack) == {"hot": 0}
-        # The buckets were full at first; a second of polling is added.
-        assert seconds > allowed - 1, report
-        if BURST >= TIMED:
-            print(report)  # noqa: T201
-            assert throttled > 0
-            assert seconds <= 1.15 * allowed, report
-
-
-def _placed(stack: Stack, order_id: str) -> int:
+def _placed(stack: Stack, order: Document) -> int:
     """Place an order. Returns how often that was throttled, in spite of the SDK's own retries."""
     for number in range(10_000):
         try:
-            orders.place(stack, _order(order_id, "hot"))
+            orders.place(stack, order)
         except ClientError as error:
             if error.response["Error"]["Code"] != "ThrottlingException":
                 raise
             time.sleep(random.uniform(0, 0.5))  # noqa: S311
         else:
             return number
-    raise TimeoutError(order_id)
+    raise TimeoutError(order["order_id"])
 
 
 def _executions(stack: Stack, status: str) -> list[Document]:

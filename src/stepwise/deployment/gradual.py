@@ -155,6 +155,8 @@ def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -
     """Build, and deploy with these parameters. Returns the exit status of `sam`."""
     said = {**stage.parameters, **given}
     standing, attempt = _standing(stage)
+    if shift != AT_ONCE and {**standing, **said}.get("Monitoring") == "false":
+        raise ValueError("CodeDeploy needs the alarms: deploy with Monitoring=true, or with SHIFT=AtOnce")
     if status := _sam("build", stage):
         return status
     built = ROOT / stage.built / "template.yaml"

@@ -9,7 +9,7 @@ from approvals.errors import (
     InvalidDecision,
     OwnRequest,
 )
-from approvals.request import parse_decision
+from approvals.requests import parse_decision
 from approvals.state import Approval
 from approvals.table import ApprovalsTable
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imports.files import Files
-from imports.results import NAMES
+from imports.finalizing import NAMES
 from imports.state import Import
 from runtime.csv_records import cells, records
 

@@ -34,6 +34,8 @@ _WAITING, _DUE = "waiting", "waiting_until"
 _LAST = 200
 """Its retry, or its file imported again, is looked for among so many of the tenant's imports."""
 _USER_IMPORT = "UserImportArn"
+_ONLY = "only"
+"""Id of the metric of an alarm that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ def _alarms(stack: Stack, name: str) -> Iterator[Concern]:
 
 
 def _alarm_causes(stack: Stack, alarm: Alarm) -> Iterator[str]:
-    """The metrics that breach the alarm's threshold now, each with its resource and value."""
+    """The metrics that breach the alarm's threshold now, with their values."""
     missing = alarm["ComparisonOperator"] == "LessThanThreshold"
     queries = [query for query in alarm.get("Metrics") or [_only(alarm)] if "MetricStat" in query]
     period = timedelta(seconds=max(query["MetricStat"]["Period"] for query in queries))
@@ -259,16 +261,16 @@ def _alarm_causes(stack: Stack, alarm: Alarm) -> Iterator[str]:
         found = values.get(query["Id"], [])
         value = sum(found) if missing else max(found, default=0)
         if value < alarm["Threshold"] if missing else value >= alarm["Threshold"]:
-            metric = query["MetricStat"]["Metric"]
-            resources = [one["Value"].rpartition(":")[2] for one in metric.get("Dimensions", [])]
-            yield " of ".join([metric["MetricName"], *resources]) + f": {value:g}"
+            # The id is the snake case of the function's, queue's or machine's name; a mapping's own name is a UUID.
+            name = "" if query["Id"] == _ONLY else query["Id"].title().replace("_", "") + ": "
+            yield f"{name}{query['MetricStat']['Metric']['MetricName']} {value:g}"
 
 
 def _only(alarm: Alarm) -> Mapping[str, Any]:
     """The query of an alarm without metric math."""
     metric = {name: alarm[name] for name in ("Namespace", "MetricName", "Dimensions") if name in alarm}
     statistic = alarm.get("Statistic") or alarm["ExtendedStatistic"]
-    return {"Id": "only", "MetricStat": {"Metric": metric, "Period": alarm["Period"], "Stat": statistic}}
+    return {"Id": _ONLY, "MetricStat": {"Metric": metric, "Period": alarm["Period"], "Stat": statistic}}
 
 
 PROVIDERS: Mapping[str, tuple[str, Callable[[Stack, str], Iterable[Concern]]]] = {

@@ -196,7 +196,8 @@ def _is_of(step: SagaStep, state: SagaState, document: Any) -> bool | None:
 
 
 def _attention(stack: Stack, saga: Saga, saga_id: str, state: SagaState) -> Attention | None:
-    if state.confirmed or not state.standing:
+    # A row that was put back may be open although its records are sealed.
+    if state.status == saga.confirmed or not state.standing:
         return None
     found = saga_of(stack, saga_id, _created(state), saga)
     ended = [*([found] if found else []), *recoveries(stack, saga.recovery, saga_id)]

@@ -11,7 +11,6 @@ import imports.creation
 import imports.executions
 import imports.finalizing
 import imports.handlers
-import imports.results
 import runtime.sweep
 from entities.products import PRODUCT
 from entities.registered import TYPES
@@ -68,7 +67,7 @@ class Engine(shared.Engine):
         super().hold()
         replace(imports.executions, "time", self.long_waits)
         replace(runtime.sweep, "random", STEADY)
-        for module in (imports.creation, imports.results):
+        for module in (imports.creation, imports.finalizing):
             replace(module, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
         # The id of an import by upload is a digest of the object's version.
         replace(s3, "new_uuid", lambda: self.run.new_version() if self.run else "none")

@@ -12,16 +12,15 @@ from typing import Any
 import imports.finalizing
 import imports.loading
 import imports.requests
-import imports.results
 import imports.table
 from idempotency import Decided
-from imports.batches import read_rows
 from imports.creation import Creation, Direct
 from imports.executions import Machines
+from imports.files import read_rows
 from imports.layout import Layout
+from imports.loading import Keys
 from imports.publishing import Publisher
 from imports.requests import parse_job
-from imports.rows_index import Keys
 from imports.state import ImportKey, Status, Unprocessed
 from imports.table import ImportsTable
 from runtime.machine import Machine
@@ -99,7 +98,7 @@ def _queued() -> AbstractContextManager[None]:
 
     def stored(self: Any, row: Any, refusal: Any, sk: str) -> Decided:
         if refusal.code == "PendingCommand":
-            return Decided(True, self.made.round, {"sk": sk, "version": 1, "effect": "updated"})
+            return Decided(True, self.import_.round, {"sk": sk, "version": 1, "effect": "updated"})
         decided: Decided = refused(self, row, refusal, sk)
         return decided
 
@@ -277,10 +276,7 @@ def _no_sweep() -> AbstractContextManager[None]:
 )
 def _needs_file() -> AbstractContextManager[None]:
     """A finalization that cannot read rows fails."""
-    stack = ExitStack()
-    for module in (imports.finalizing, imports.results):
-        stack.enter_context(replaced(module, "rows_left", read_rows))
-    return stack
+    return replaced(imports.finalizing, "rows_left", read_rows)
 
 
 @mutant(
@@ -321,7 +317,7 @@ def _stores() -> AbstractContextManager[None]:
 def _shown() -> AbstractContextManager[None]:
     def shown(self: Any, data: bytes | None) -> list[str]:
         found = self._cells(data) if data is not None else None
-        return [*(found or [])[self.own :], *[""] * len(self.names)][: len(self.names)]
+        return [*(found or [])[self.result_columns :], *[""] * len(self.names)][: len(self.names)]
 
     return replaced(Layout, "shown", shown)
 

@@ -5,8 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from approvals import table as of_approvals
-from approvals.callbacks import Callbacks
-from approvals.executions import Trace
+from approvals.callbacks import Callbacks, Trace
 from approvals.state import Approval
 from approvals.table import ApprovalsTable
 from tests.faults import faults as f

@@ -11,7 +11,7 @@ from ministack.services import stepfunctions
 
 import accounts.opening_sweep
 import accounts.tables
-import approvals.sweep
+import approvals.recovery
 import idempotency.leases
 import idempotency.saga.sweep
 from accounts.card_handlers import cards
@@ -92,7 +92,7 @@ class Engine(shared.Engine):
         present = shared.present(lambda: self.on.simulation.now if self.run else 0)
         replace(stepfunctions, "now_iso", lambda: present.now(UTC).isoformat())
         sampling = types.SimpleNamespace(**vars(STEADY), sample=lambda found, _: found)
-        for module in (approvals.sweep, accounts.opening_sweep, idempotency.saga.sweep):
+        for module in (approvals.recovery, accounts.opening_sweep, idempotency.saga.sweep):
             replace(module, "random", sampling)
         replace(accounts.tables, "_bars", lambda application: self.on.bars(application))
         replace(Secret, "read", lambda _: SECRET)

@@ -14,7 +14,7 @@ from accounts.ending import Ending
 from accounts.machines import Machine
 from accounts.openings import Openings
 from accounts.tables import CustomersTable
-from approvals.requesting import Requesting
+from approvals.deciding import Requesting
 from idempotency.saga import SagaSteps
 from idempotency.saga.sweep import Sweep
 from idempotency.steps import StepStore
@@ -30,7 +30,10 @@ _LATE = (f.LATE, f.ABANDONED)
 _CARD_FAILS = ((r"^(IssueCard|ActivateCard)@\d#\d+$", (f.ERROR_BEFORE,)),)
 _SETUP_FAILS = ((r"^(PostOpeningBonus|ActivateCard|MarkApproved)@\d#1$", (f.ERROR_BEFORE, f.ABANDONED)),)
 _ACCOUNT_LATE = ((r"^(OpenAccount|PostOpeningBonus)@\d#1$", _LATE), *_CARD_FAILS)
-REDRIVEN = ((r"^WaitForReview@\d$", (f.ABORTED_BEFORE, f.ABORTED_AFTER)), (r"^end@\d#1$", (s.REDRIVEN,)))
+REDRIVEN = (
+    (r"^WaitForReview@\d$", (f.ABORTED_BEFORE, f.ABORTED_AFTER)),
+    (r"^end@AccountOpening\.\d#1$", (s.REDRIVEN,)),
+)
 UNRECORDED = ((r"^record:", (s.RECORD_LOST,)),)
 
 

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-import imports.archive_data
+import imports.archive
 import imports.table
 from imports.files import Files
 from imports.state import ImportKey, Status
@@ -104,4 +104,4 @@ def _stays() -> AbstractContextManager[None]:
 @mutant("an archive that is taken at its word", breaks.CHILDLESS, breaks.REFUSED)
 def _believed() -> AbstractContextManager[None]:
     """Neither size nor checksum of what was inflated is compared."""
-    return replaced(imports.archive_data, "_checked", lambda chunks, _: chunks)
+    return replaced(imports.archive, "_checked", lambda chunks, _: chunks)

@@ -18,12 +18,12 @@ from approvals.errors import (
     InvalidDecision,
     OwnRequest,
     SubjectClosed,
-    SweepUnfinished,
 )
-from approvals.request import parse_request
-from approvals.sweep import MAX_LOOKED_AT
+from approvals.recovery import MAX_LOOKED_AT
+from approvals.requests import parse_request
 from idempotency import Contention, PayloadMismatch
 from runtime.machine import ExecutionsUnavailable
+from runtime.sweep import SweepUnfinished
 from tests.kit.approvals import ARN, DUE_SECONDS, ApprovalWorld
 from tests.kit.bounded import Threads
 from tests.kit.commands import new_tables
@@ -141,7 +141,7 @@ def test_a_decision_belongs_to_the_round_that_was_read(world: ApprovalWorld, mon
     world.ask()
     seen = world.approval
     world.states.end("ABORTED", world.at)
-    world.reviewing.review_all(ARN, world.at)
+    world.recovery.end(ARN, world.at)
     world.ask(world.states.redrive())
     monkeypatch.setattr(type(world.table), "find", lambda *_: seen)
 
@@ -262,7 +262,7 @@ def test_a_token_that_comes_while_the_tokens_are_read_is_not_lost(world: Approva
     world.decide("approve")
     newest = world.states.wait()
     torn = RowByRow(world.client, lambda: world.ask(newest))
-    Callbacks(replace(world.table, client=torn), world.callbacks.executions).send(ID)
+    Callbacks(replace(world.table, client=torn), world.callbacks.machine).send(ID)
 
     assert world.send()
     assert [token for token, _ in world.states.answered] == [newest]
@@ -322,7 +322,7 @@ def test_an_execution_that_ended_by_other_means_cancels(world: ApprovalWorld, st
     world.states.end(status, world.at)
 
     assert world.table.of_execution(ARN) == [ID]
-    assert world.reviewing.review(ID, world.at) == "cancelled"
+    assert world.recovery.review(ID, world.at) == "cancelled"
 
     with pytest.raises(ApprovalCancelled):
         world.decide("approve")
@@ -350,11 +350,11 @@ def test_a_late_event_does_not_cancel_a_redriven_execution(world: ApprovalWorld)
     world.pass_by(seconds=5)
     described = dict(world.states.executions[ARN])
     world.ask(world.states.redrive())
-    assert world.reviewing.review(ID, world.at) == "waiting"
+    assert world.recovery.review(ID, world.at) == "waiting"
 
     # The read may be late, too.
     world.states.executions[ARN] |= described
-    assert world.reviewing.review(ID, world.at) == "waiting"
+    assert world.recovery.review(ID, world.at) == "waiting"
 
 
 def test_a_cancel_loses_against_a_redriven_state_that_asks(world: ApprovalWorld) -> None:
@@ -369,7 +369,7 @@ def test_a_cancel_loses_against_a_redriven_state_that_asks(world: ApprovalWorld)
 def test_a_redriven_execution_asks_people_again(world: ApprovalWorld) -> None:
     world.ask()
     world.states.end("ABORTED", world.at)
-    world.reviewing.review(ID, world.at)
+    world.recovery.review(ID, world.at)
     world.pass_by(days=2)
 
     assert world.ask(world.states.redrive())["status"] == "WAITING"
@@ -453,7 +453,7 @@ def test_a_redriven_state_gets_no_answer_about_what_is_decided(
         world.decide("approve")
     world.states.end("ABORTED", world.at)
     if before == "CANCELLED":
-        world.reviewing.review_all(ARN, world.at)
+        world.recovery.end(ARN, world.at)
     subject.write("FAILED")
     tokens, seen = world.tokens, world.approval
 
@@ -513,7 +513,7 @@ def test_the_last_resort_is_reported(world: ApprovalWorld, caplog: pytest.LogCap
     world.states.time_out()
     world.states.end("FAILED", world.at)
 
-    assert world.reviewing.review(ID, world.at) == "cancelled"
+    assert world.recovery.review(ID, world.at) == "cancelled"
 
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == ["waiting state timed out"]
 
@@ -551,7 +551,7 @@ def test_what_stays_owed_or_due_is_counted_for_the_alarms(
 
 def test_a_sweep_looks_at_a_part_of_what_waits(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_LOOKED_AT == 500
-    monkeypatch.setattr("approvals.sweep.MAX_LOOKED_AT", 1)
+    monkeypatch.setattr("approvals.recovery.MAX_LOOKED_AT", 1)
     for number in (1, 2, 3):
         arn = ARN.replace("a-1", f"a-{number}")
         world.ask(execution_arn=arn)

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from imports.archive import Archive
-from imports.archive_errors import ArchiveCutShort, ArchiveRefused
-from imports.archive_names import same
-from imports.ranged_file import WINDOW
+from imports.archive_directory import WINDOW, same
+from imports.errors import ArchiveCutShort, ArchiveRefused
 from tests.kit.zip_builder import CSV, File, archive, zip64
 
 from .hostile_archives import HOSTILE

@@ -15,9 +15,9 @@ from imports import codes, loading
 from imports.creation import MAX_ROWS
 from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
 from imports.files import Files
+from imports.loading import Marks
 from imports.publishing import Publisher
 from imports.requests import parse_create, parse_stop
-from imports.rows_index import Marks
 from imports.state import BatchRecord, Source
 from runtime.objects import BucketUnavailable
 from tests.kit.commands import error, product

@@ -436,7 +436,7 @@ def alarm(desk: Desk, logical_id: str, metric: str, statistic: str, expression: 
     """An alarm on two functions that is on."""
     functions = {
         name: {"Namespace": "Stack", "MetricName": metric, "Dimensions": [{"Name": "FunctionName", "Value": name}]}
-        for name in ("first", "second")
+        for name in ("start_tasks", "wake_tasks")
     }
     desk.client("cloudwatch").put_metric_alarm(
         AlarmName=ALARMS[logical_id],
@@ -461,21 +461,21 @@ def measured(desk: Desk, metric: str, function: str, value: float) -> None:
 def test_cause_that_begins_while_its_alarm_is_on_is_listed(desk: Desk) -> None:
     at_least = {"Threshold": 60_000, "ComparisonOperator": "GreaterThanOrEqualToThreshold"}
     alarm(desk, "StreamsLateAlarm", "IteratorAge", "Maximum", "MAX(FILL(METRICS(), 0))", **at_least)
-    measured(desk, "IteratorAge", "first", 90_000)
-    measured(desk, "IteratorAge", "second", 500)
+    measured(desk, "IteratorAge", "start_tasks", 90_000)
+    measured(desk, "IteratorAge", "wake_tasks", 500)
 
     (found,) = desk.concerns
-    assert (found.context, found.id, found.cause) == ("alarms", "StreamsLateAlarm", "IteratorAge of first: 90000")
-    measured(desk, "IteratorAge", "second", 61_000)
-    assert [one.cause for one in desk.concerns] == ["IteratorAge of first: 90000; IteratorAge of second: 61000"]
+    assert (found.context, found.id, found.cause) == ("alarms", "StreamsLateAlarm", "StartTasks: IteratorAge 90000")
+    measured(desk, "IteratorAge", "wake_tasks", 61_000)
+    assert [one.cause for one in desk.concerns] == ["StartTasks: IteratorAge 90000; WakeTasks: IteratorAge 61000"]
 
 
 def test_sweep_that_does_not_run_is_named_by_its_alarm(desk: Desk) -> None:
     below = {"Threshold": 1, "ComparisonOperator": "LessThanThreshold"}
     alarm(desk, "SweepsMissingAlarm", "Invocations", "Sum", "MIN(FILL(METRICS(), 0))", **below)
-    measured(desk, "Invocations", "first", 4)
+    measured(desk, "Invocations", "start_tasks", 4)
 
-    assert [one.cause for one in desk.concerns] == ["Invocations of second: 0"]
+    assert [one.cause for one in desk.concerns] == ["WakeTasks: Invocations 0"]
 
 
 def test_alarm_of_another_stack_is_not_listed(desk: Desk) -> None:

@@ -253,6 +253,24 @@ def test_sealed_records_keep_an_order_whose_row_is_lost(after: Callable[[str], D
     assert (desk.state, desk.executions.started) == (before, [])
 
 
+@pytest.mark.parametrize(("lost", "outcome"), [(False, Finalized.YES), (True, Finalized.STANDING)])
+def test_an_open_row_that_was_put_back_is_confirmed_again_or_counted(
+    after: Callable[[str], Desk], *, lost: bool, outcome: Finalized
+) -> None:
+    desk = after("SUCCEEDED")
+    table, key = desk.tables["OrdersTable"], {"order_id": {"S": ORDER_ID}}
+    row = desk.client.get_item(TableName=table, Key=key)["Item"]
+    desk.finalize()
+    for name in ("ProcessOrder", "ProcessPayment"):
+        desk.client.delete_item(TableName=desk.records, Key={"pk": {"S": f"{ORDER_ID}#{name}"}})
+    desk.client.put_item(TableName=table, Item=row)
+    if lost:
+        desk.client.delete_item(TableName=desk.tables["PaymentsTable"], Key=key)
+
+    assert desk.finalize() is outcome
+    assert desk.state.status == ("New" if lost else "Confirmed")
+
+
 def test_the_steps_that_a_failed_saga_never_called_are_barred() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessOrder").compensate_order()
 

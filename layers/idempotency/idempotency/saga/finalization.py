@@ -150,10 +150,13 @@ class Finalization:
             self._seal(saga_id, at)
         except StateConflict:
             state = self.reader.read(saga_id)
-            if not state.confirmed:
-                if state.compensated or not state.all_standing:
-                    # A stray compensation came first. What it has left must not stand alone.
-                    return self._undo(saga_id, document, at)
+            if not state.confirmed and (state.compensated or not state.all_standing):
+                # A stray compensation came first. What it has left must not stand alone.
+                return self._undo(saga_id, document, at)
+            if state.status not in (None, self.saga.confirmed):
+                if not state.all_standing:
+                    _logger.error("a saga that succeeded lacks rows", extra=self._fields(saga_id))
+                    return Finalized.STANDING
                 self._seal(saga_id, at, state.lost)
         # Also of one that was confirmed before: the line of the call that did it may be lost.
         _logger.info("confirmed", extra=self._fields(saga_id))

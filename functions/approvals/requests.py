@@ -60,7 +60,7 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def payload_hash(self) -> str:
-        """What tells a retry of the state from another approval under this id."""
+        """The hash that tells a retry of the state from another approval under this id."""
         fields: dict[str, Any] = to_builtins(self)
         # A state that asked an earlier release has no four_eyes, and may ask again.
         dropped = {"token", "four_eyes"} if self.four_eyes else {"token"}
