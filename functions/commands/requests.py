@@ -47,9 +47,10 @@ class StateInput(Input, frozen=True, forbid_unknown_fields=True):
 
 
 class WaitInput(StateInput, frozen=True, forbid_unknown_fields=True):
-    """token: of the callback."""
+    """token: of the callback. redrive_count: how many times the execution was redriven."""
 
     token: Token
+    redrive_count: int = 0
 
 
 class TargetInput(StateInput, frozen=True, forbid_unknown_fields=True):

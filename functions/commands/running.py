@@ -40,7 +40,13 @@ class Running:
         return _TURN if state.is_turn else _EARLY
 
     def wait(self, task: WaitInput, machine: "Machine", at: datetime) -> None:
-        """Keep the token until the version's turn; answer it at once if the turn has come meanwhile."""
+        """Keep the token until the version's turn; answer it at once if the turn has come meanwhile.
+
+        Raises StaleCommand if the execution was redriven: its first end, of which the event may still come, is final,
+        and wakes nobody.
+        """
+        if task.redrive_count:
+            raise StaleCommand(f"{task.named}: redriven; retry the command instead")
         if not self.gates.park(require_own(task), task.token, at):
             machine.wake([task.token])
 

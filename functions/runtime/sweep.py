@@ -39,7 +39,7 @@ class Swept[T]:
         Raises SweepUnfinished if a row could not be looked at.
         """
         found = Counter(word for _, word in self.done)
-        return reported(self.noun, len(self.done), counts | {word: found[word] for word in (*words, FAILED)})
+        return reported(f"{self.noun}s", len(self.done), counts | {word: found[word] for word in (*words, FAILED)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,15 @@ class Sweep[T]:
             return FAILED
 
 
-def reported(noun: str, total: int, counts: dict[str, int]) -> dict[str, int]:
-    """Log a sweep's counts and return them. total: of rows. Raises SweepUnfinished if "failed" is not 0."""
+def reported(nouns: str, total: int, counts: dict[str, int]) -> dict[str, int]:
+    """Log a sweep's counts and return them. total: of rows. nouns: their word.
+
+    Raises SweepUnfinished if "failed" is not 0.
+    """
     # The alarms' metrics are made from this line, also when there is nothing to count.
     _logger.info("swept", extra=counts)
     if counts[FAILED]:
-        raise SweepUnfinished(f"{counts[FAILED]} of {total} {noun}s")
+        raise SweepUnfinished(f"{counts[FAILED]} of {total} {nouns}")
     return counts
 
 

@@ -55,7 +55,7 @@ class Table:
         """Up to 100 rows, in one call, in this order."""
         return read_rows(self.client, [(self.name, key) for key in keys])
 
-    def read_partition(self, pk: str, prefix: str, *, page: int) -> Iterator[Item]:
+    def read_partition(self, pk: str, prefix: str, *, page: int | None = None) -> Iterator[Item]:
         """The rows of a partition whose sort keys start with a prefix, in order. page: rows of one call."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.name,

@@ -1,9 +1,17 @@
-"""Addresses and signing secrets of subscriptions, in SSM Parameter Store as SecureString."""
+"""Addresses and signing secrets of subscriptions, in SSM Parameter Store as SecureString; and signatures.
 
+Signatures are those of the Standard Webhooks specification (v1, HMAC-SHA256): https://www.standardwebhooks.com.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -15,6 +23,8 @@ _GONE = "ParameterNotFound"
 _BUSY = frozenset({"ThrottlingException", "TooManyUpdates"})
 # Each parameter is written once, so this bounds only what a function remembers of a removed subscription.
 _FRESH_SECONDS = 60.0
+SECRET_PREFIX = "whsec_"
+_SECRET_BYTES = 32
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -62,7 +72,7 @@ class Endpoints:
 
 
 def answered[R](call: Callable[[], R]) -> R:
-    """What a call of Parameter Store returns. Raises EndpointsUnavailable. Other errors pass unchanged."""
+    """The response of a call of Parameter Store. Raises EndpointsUnavailable. Other errors pass unchanged."""
     try:
         return call()
     except ClientError as error:
@@ -77,3 +87,21 @@ def answered[R](call: Callable[[], R]) -> R:
 def name_of(prefix: str, parameter: str) -> str:
     """The whole name of a parameter."""
     return f"{prefix}/{parameter}"
+
+
+def new_secret() -> str:
+    """A random secret, as the specification writes it."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+
+
+def headers(active: Sequence[str], event_id: str, at: datetime, body: str) -> dict[str, str]:
+    """The three headers of a message. active: secrets; the receiver needs one of them."""
+    timestamp = str(int(at.timestamp()))
+    signed = f"{event_id}.{timestamp}.{body}".encode()
+    signatures = " ".join(_signature(secret, signed) for secret in active)
+    return {"webhook-id": event_id, "webhook-timestamp": timestamp, "webhook-signature": signatures}
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

@@ -5,7 +5,7 @@ BusinessError
 ├── AddressRefused      the address leads where webhooks must not go
 └── DeliveryBusy        another sender has the delivery
 TransientError
-└── EndpointsUnavailable, NotSent, SweepUnfinished
+└── EndpointsUnavailable, NotSent     (SweepUnfinished is the runtime's)
 """
 
 from idempotency import BusinessError, TransientError
@@ -29,7 +29,3 @@ class EndpointsUnavailable(TransientError):
 
 class NotSent(TransientError):
     """There is no answer. The message is the reason; the receiver may have the message nevertheless."""
-
-
-class SweepUnfinished(TransientError):
-    """Some deliveries could not be looked at; the next sweep tries again."""

@@ -14,7 +14,7 @@ from idempotency.payloads import json_text
 
 
 class EventType(StrEnum):
-    """What subscribers choose from."""
+    """The types that subscribers choose from."""
 
     COMMAND = "command"
     TASK = "task"
@@ -56,8 +56,8 @@ def event_of(notice: Notice) -> Event:
     """The event of a status change."""
     key = [notice.type, notice.tenant_code, notice.id, notice.status, notice.attempt]
     name = f"{notice.type}.{notice.status.lower()}"
-    own = {name: getattr(notice, name) for name in ("id", "tenant_code", "status", "attempt")}
-    return Event(f"evt_{_digest(key)}", name, _body(name, notice.occurred_at, {**notice.data, **own}))
+    common = {name: getattr(notice, name) for name in ("id", "tenant_code", "status", "attempt")}
+    return Event(f"evt_{_digest(key)}", name, _body(name, notice.occurred_at, {**notice.data, **common}))
 
 
 def try_out(call_id: str, at: datetime) -> Event:

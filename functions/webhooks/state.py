@@ -1,4 +1,4 @@
-"""What WebhooksTable says of subscriptions and deliveries."""
+"""The rows of subscriptions and deliveries."""
 
 import zlib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from idempotency.codec import Item, from_item
 from .event import Event
 
 MAX_SUBSCRIPTIONS = 5
-"""Of a tenant, and of the operator: their first tries run at once."""
+"""The limit of a tenant, and of the operator: their first tries run at once."""
 UNUSED = "unused"
 """The partition of the index that lists parameters which no subscription names."""
 UNUSED_FOR = timedelta(minutes=30)
@@ -95,7 +95,7 @@ class Subscription:
 
     @property
     def version(self) -> str:
-        """Of the parameter that holds its address and secrets."""
+        """The version of the parameter that holds its address and secrets."""
         return str(self.values.get("version", ""))
 
     @property
@@ -113,14 +113,14 @@ class Subscription:
         return datetime.fromisoformat(since) if since else None
 
     def prompt(self, at: datetime) -> bool:
-        """Whether its first tries are made at once: a receiver that fails or is slow would delay others there."""
+        """Check whether its first tries are made at once: a receiver that fails or is slow would delay others there."""
         slow_until = self.values.get("slow_until")
         return self.failing_since is None and (slow_until is None or datetime.fromisoformat(slow_until) <= at)
 
     def owns(self, delivery: "Delivery") -> bool:
-        """Whether the delivery is this subscription's. One that was removed and made again has the same key."""
-        made = self.values["created_at"]
-        return bool(delivery.values.get("subscribed_at", made) == made)
+        """Check whether the delivery is this subscription's. One that was removed and added again has the same key."""
+        since = self.values["created_at"]
+        return bool(delivery.values.get("subscribed_at", since) == since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Delivery:
         return cls(key, values)
 
     def having(self, **values: Any) -> "Delivery":
-        """With other values; those that are None are removed."""
+        """The delivery with other values; those that are None are removed."""
         merged = {**self.values, **values}
         return Delivery(self.key, {name: value for name, value in merged.items() if value is not None})
 
@@ -213,7 +213,7 @@ class Delivery:
 
     @property
     def ids(self) -> dict[str, Any]:
-        """What a log line has."""
+        """The fields that name it in log lines."""
         return {"tenant_code": self.key.tenant_code, "webhook_id": self.key.webhook_id, **_of(self, "event_id")}
 
 

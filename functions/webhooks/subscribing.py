@@ -15,10 +15,9 @@ from idempotency import Contention
 from runtime.backoff import pause
 
 from .addresses import Address, Receivers, Resolve, look_up
-from .endpoints import Endpoint, answered, name_of
+from .endpoints import Endpoint, answered, name_of, new_secret
 from .errors import AddressRefused, InvalidWebhook
 from .event import FOR_TENANTS, EventType
-from .signature import new_secret
 from .state import MAX_SUBSCRIPTIONS, OPERATOR, Subscription, SubscriptionStatus, Unused, WebhookKey
 from .table import WebhooksTable
 
@@ -61,7 +60,7 @@ class Subscribing:
             for number in range(1, _TRIES + 1):
                 # Before the count: a subscription that is written after it changes the number.
                 changes, found = self.table.changes(key), self.table.subscriptions(tenant_code)
-                if known := next((one for one in found if one.key == key), None):
+                if known := next((subscription for subscription in found if subscription.key == key), None):
                     return self._known(known, chosen)
                 if len(found) >= MAX_SUBSCRIPTIONS:
                     raise InvalidWebhook(f"tenant_code: has {MAX_SUBSCRIPTIONS} webhooks, which is the maximum")
@@ -83,6 +82,13 @@ class Subscribing:
     def endpoint(self, key: WebhookKey) -> Endpoint:
         """Address and secrets of a subscription. Raises InvalidWebhook, Contention."""
         return self._read(self._found(key))
+
+    def secret(self, key: WebhookKey) -> str | None:
+        """The newest secret of a subscription; None if it was removed. Raises Contention."""
+        try:
+            return self.endpoint(key).secrets[0]
+        except InvalidWebhook:
+            return None
 
     def rotate(self, key: WebhookKey, *, finish: bool = False) -> str:
         """Add a secret, or with `finish` drop the older one. Returns the newest, which signs from now on.
@@ -119,8 +125,8 @@ class Subscribing:
             pause(number)
         else:
             raise Contention(f"other calls change {display_name(key)} at this moment; repeat the call")
-        for one in [*unused, *([Unused(key, found.version, pending=False)] if found else [])]:
-            self._discard(one)
+        for parameter in [*unused, *([Unused(key, found.version, pending=False)] if found else [])]:
+            self._discard(parameter)
         return found is not None
 
     def _address(self, url: str) -> Address:

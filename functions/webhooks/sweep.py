@@ -9,8 +9,10 @@ from datetime import datetime
 from itertools import islice
 from operator import itemgetter
 
+from runtime.sweep import reported
+
 from .delivering import Deliveries
-from .errors import EndpointsUnavailable, SweepUnfinished
+from .errors import EndpointsUnavailable
 from .state import Delivery, Unused
 
 # Of one receiver: what waits for one that hangs must not hide what waits for the others.
@@ -53,7 +55,7 @@ class _Turns:
         """The next lane, with its tenant; None if none waits, or each tenant that waits has its share of senders."""
         active = {*self.lanes, *(+self.running)}
         share = _SHARE if len(active) > 1 else _SENDERS
-        tenant = next((one for one in self.lanes if self.running[one] < share), None)
+        tenant = next((tenant for tenant in self.lanes if self.running[tenant] < share), None)
         if tenant is None:
             return None
         lanes = self.lanes.pop(tenant)
@@ -81,26 +83,22 @@ class Sweep:
         """
         now = self.deliveries.clock()
         due = list(self._due(now, time_left))
-        oldest = min((one.next_try_at for one in due), default=now)
+        oldest = min((delivery.next_try_at for delivery in due), default=now)
         done = self._sent(due, time_left)
         counts = {"due": len(due), "oldest_due_seconds": _seconds(now, oldest)}
         counts |= {name: done[name] for name in ("delivered", "not_delivered", "taken", "failed")}
         counts["left"] = len(due) - done.total()
         counts["secrets_deleted"] = self._unused_deleted(now, time_left)
-        # The alarms' metrics are made from this line, also when nothing is due.
-        _logger.info("swept", extra=counts)
-        if counts["failed"]:
-            raise SweepUnfinished(f"{counts['failed']} of {len(due)} deliveries")
-        return counts
+        return reported("deliveries", len(due), counts)
 
     def _due(self, now: datetime, time_left: Callable[[], bool]) -> Iterator[Delivery]:
         numbers: Counter[str] = Counter()
-        for one in self.deliveries.table.due(now):
+        for delivery in self.deliveries.table.due(now):
             if not time_left():
                 return
-            numbers[one.key.webhook_id] += 1
-            if numbers[one.key.webhook_id] <= _OF_ONE:
-                yield one
+            numbers[delivery.key.webhook_id] += 1
+            if numbers[delivery.key.webhook_id] <= _OF_ONE:
+                yield delivery
 
     def _sent(self, due: Iterable[Delivery], time_left: Callable[[], bool]) -> Counter[str]:
         """Count what became of deliveries, in numbers. Those that are left to the next sweep are not counted."""
@@ -132,21 +130,21 @@ class Sweep:
             claimed = self.deliveries.table.claim(seen, self.deliveries.owner(), self.deliveries.clock())
             if claimed is None:
                 return "taken"
-            made = self.deliveries.attempt(claimed)
+            tried = self.deliveries.attempt(claimed)
         except Exception as error:
             # Not its message, which might hold the address.
             _logger.error("delivery not swept", extra={**seen.ids, "error": type(error).__name__})
             return "failed"
-        return "delivered" if made.delivered else "hung" if made.hung else "not_delivered"
+        return "delivered" if tried.delivered else "hung" if tried.hung else "not_delivered"
 
     def _unused_deleted(self, now: datetime, time_left: Callable[[], bool]) -> int:
         """Delete secrets that no subscription names, since a removal, a rotation or a crash. Returns how many."""
         numbers = 0
-        for one in islice(self.deliveries.table.unused_since(now), _UNUSED):
+        for unused in islice(self.deliveries.table.unused_since(now), _UNUSED):
             if not time_left():
                 break
             try:
-                numbers += self._deleted(one)
+                numbers += self._deleted(unused)
             except EndpointsUnavailable as error:
                 # The next sweep tries again.
                 _logger.info("secrets not deleted", extra={"error": str(error)})
@@ -169,12 +167,14 @@ def _lanes(due: Iterable[Delivery]) -> dict[str, deque[_Lane]]:
     """The lanes of each tenant: a few for each receiver, the first ones of all receivers before the others."""
     lanes: defaultdict[str, dict[tuple[int, str], _Lane]] = defaultdict(dict)
     numbers: Counter[str] = Counter()
-    for one in sorted(due, key=lambda delivery: delivery.next_try_at):
-        webhook = one.key.webhook_id
+    for delivery in sorted(due, key=lambda delivery: delivery.next_try_at):
+        webhook = delivery.key.webhook_id
         place = numbers[webhook] % _AT_ONE, webhook
-        lanes[one.key.pk].setdefault(place, _Lane()).waiting.append(one)
+        lanes[delivery.key.pk].setdefault(place, _Lane()).waiting.append(delivery)
         numbers[webhook] += 1
-    return {tenant: deque(lane for _, lane in sorted(own.items(), key=itemgetter(0))) for tenant, own in lanes.items()}
+    return {
+        tenant: deque(lane for _, lane in sorted(found.items(), key=itemgetter(0))) for tenant, found in lanes.items()
+    }
 
 
 def _seconds(now: datetime, then: datetime) -> int:

@@ -6,16 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from idempotency import Action, Cancellation, Contention, transact
-from idempotency.codec import to_value
-from idempotency.dynamodb import answered, put, read_rows, update
-from idempotency.expressions import condition_check, conditional_put, conditional_update
-from runtime.backoff import until_decided, written
+from idempotency.codec import Item, to_item
+from idempotency.dynamodb import answered
+from runtime.table import NEW, Table
 
 from .state import LEASE, SHARDS, UNUSED, WINDOW, Delivery, Status, Subscription, Unused, WebhookKey, partition, shard
 
 DUE, FAILED = "next_try_at", "failed_at"
 """Attributes, and sparse indexes, of what waits and of what failed."""
-_NEW = "attribute_not_exists(#pk)"
 _THERE = "attribute_exists(#pk)"
 _OWN = "#owner = :holder"
 # Only once: a repeat of this write fails, because the first one has changed `retry_until`.
@@ -26,30 +24,24 @@ _DROPPED = "attribute_not_exists(#pk) OR #pending = :dropped"
 
 
 @dataclass(frozen=True, slots=True)
-class WebhooksTable:
-    """client: a `boto3.client("dynamodb")`. name: of the table."""
-
-    client: Any
-    name: str
-
+class WebhooksTable(Table):
     def subscriptions(self, tenant_code: str | None) -> list[Subscription]:
         """The subscriptions of a tenant, or with None of the operator, read consistently."""
-        items = answered(lambda: list(self._query(partition(tenant_code), "WEBHOOK#")))
-        return [Subscription.of(item) for item in items]
+        return list(map(Subscription.of, self._partition(partition(tenant_code), "WEBHOOK#")))
 
     def find(self, key: WebhookKey) -> Subscription | None:
         """A subscription, read consistently."""
-        (item,) = read_rows(self.client, [(self.name, key.row)])
+        item = self.row(key.row)
         return Subscription.of(item) if item else None
 
     def delivery(self, key: WebhookKey, event_id: str) -> Delivery | None:
         """A delivery, read consistently."""
-        (item,) = read_rows(self.client, [(self.name, key.delivery(event_id))])
+        item = self.row(key.delivery(event_id))
         return Delivery.of(item) if item else None
 
     def changes(self, key: WebhookKey) -> int:
         """How often the subscriptions of a tenant have changed, read consistently: the condition of `subscribe`."""
-        (item,) = read_rows(self.client, [(self.name, key.changes)])
+        item = self.row(key.changes)
         return int(item["changes"]["N"]) if item else 0
 
     def subscribe(self, new: Subscription, changes: int) -> Cancellation | None:
@@ -60,7 +52,7 @@ class WebhooksTable:
         """
         seen = "#changes = :seen" if changes else "attribute_not_exists(#changes)"
         actions = [
-            {"Put": conditional_put(self.name, {**new.key.row, **new.values}, _NEW, {})},
+            self.put_action({**new.key.row, **new.values}, NEW),
             self._changed(new.key.changes, seen, {"seen": changes}, kind="webhooks", changes=changes + 1),
             self._named(new.key, new.version),
         ]
@@ -73,17 +65,16 @@ class WebhooksTable:
         """Let a subscription name its next parameter, which is pending, if it still names the one that was read."""
         change = self._changed(seen.key.row, *_naming(seen), version=version)
         actions = [change, self._named(seen.key, version), self._listed(_former(seen), at)]
-        return written(self.client, actions) is None
+        return self.transact(actions) is None
 
     def remove(self, seen: Subscription, at: datetime) -> bool:
         """Delete a subscription, if it still names the parameter that was read, and list this as unused."""
-        gone = condition_check(self.name, seen.key.row, *_naming(seen))
-        return written(self.client, [{"Delete": gone}, self._listed(_former(seen), at)]) is None
+        gone = self.delete_action(seen.key.row, *_naming(seen))
+        return self.transact([gone, self._listed(_former(seen), at)]) is None
 
     def unused(self, key: WebhookKey) -> list[Unused]:
         """Parameters of a webhook that no subscription names, read consistently."""
-        prefix = key.unused("")["sk"]
-        return [Unused.of(item) for item in answered(lambda: list(self._query(key.pk, prefix)))]
+        return list(map(Unused.of, self._partition(key.pk, key.unused("")["sk"])))
 
     def unused_since(self, at: datetime) -> Iterator[Unused]:
         """Parameters that a sweep deletes, as the index has them."""
@@ -91,26 +82,26 @@ class WebhooksTable:
 
     def prepare(self, new: Unused, at: datetime) -> bool:
         """List a parameter before it is written. Its version is unique to this call."""
-        return self._put(new.listed(at))
+        return self.put(new.listed(at)).applied
 
     def drop(self, found: Unused) -> bool:
         """Keep every subscription from naming a parameter. False if one has begun to."""
-        return self._update(found.key.unused(found.version), _THERE, {"pending": False})
+        return self.update(found.key.unused(found.version), _THERE, {"pending": False})
 
     def forget(self, found: Unused) -> None:
         """Take a parameter that was deleted from the list."""
         row = found.key.unused(found.version)
-        written(self.client, [{"Delete": condition_check(self.name, row, "#pending = :dropped", {"dropped": False})}])
+        self.transact([self.delete_action(row, "#pending = :dropped", {"dropped": False})])
 
     def change(self, key: WebhookKey, assign: Mapping[str, Any], remove: Sequence[str] = ()) -> bool:
         """Set attributes of a subscription. A removed one does not come back."""
-        return self._update(key.row, _THERE, assign, remove)
+        return self.update(key.row, _THERE, assign, remove=remove)
 
     def note_failure(
         self, key: WebhookKey, assign: Mapping[str, Any], at: datetime, *, since: datetime | None = None
     ) -> bool:
         """As `change`, after a failed try. since: nothing is written if a try has succeeded since then."""
-        return self._update(
+        return self.update(
             key.row,
             _THERE + (" AND #failing_since = :since" if since else ""),
             assign,
@@ -120,13 +111,13 @@ class WebhooksTable:
 
     def record(self, delivery: Delivery, at: datetime) -> bool:
         """Write the row of a delivery, unless there is one: a notice that comes again sends nothing again."""
-        return self._put(delivery.values, f"{_NEW} OR #expires_at <= :now", {"now": int(at.timestamp())})
+        return self.put(delivery.values, f"{NEW} OR #expires_at <= :now", {"now": int(at.timestamp())}).applied
 
     def claim(self, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
         """Take the lease of a delivery that is due; None if another sender was first. owner: unique to this try."""
         claimed = leased(seen, owner, at)
-        own = {name: claimed.values[name] for name in ("owner", DUE, "attempts")}
-        won = self._update(seen.row, "#next_try_at = :seen", own, values={"seen": seen.values[DUE]})
+        lease = {name: claimed.values[name] for name in ("owner", DUE, "attempts")}
+        won = self.update(seen.row, "#next_try_at = :seen", lease, values={"seen": seen.values[DUE]})
         return claimed if won else None
 
     def reopen(self, subscription: Subscription, seen: Delivery, owner: str, at: datetime) -> Delivery | None:
@@ -135,9 +126,9 @@ class WebhooksTable:
         at = max(at, seen.retry_until - WINDOW + timedelta(microseconds=1))
         claimed = leased(seen.having(**Delivery.new(subscription, seen.event, at).values, **_REOPENED), owner, at)
         names = ("owner", DUE, "shard", "status", "attempts", "retry_until", "subscribed_at")
-        own = {name: claimed.values[name] for name in names}
+        lease = {name: claimed.values[name] for name in names}
         gone, values = [FAILED, "ended_at", "expires_at"], {"now": at.isoformat(), "seen": seen.values["retry_until"]}
-        return claimed if self._update(seen.row, _FREE, own, gone, values) else None
+        return claimed if self.update(seen.row, _FREE, lease, remove=gone, values=values) else None
 
     def wait(self, delivery: Delivery, until: datetime, outcome: str) -> bool:
         """Give the lease back, and set the next try. False if the lease was lost."""
@@ -152,67 +143,32 @@ class WebhooksTable:
         for number in range(SHARDS):
             yield from map(Delivery.of, self._indexed(str(number), at))
 
-    def _indexed(self, partition: str, at: datetime) -> Iterator[Mapping[str, Any]]:
+    def _indexed(self, partition: str, at: datetime) -> Iterator[Item]:
         pages = self.client.get_paginator("query").paginate(
             TableName=self.name,
             IndexName=DUE,
             KeyConditionExpression="#shard = :shard AND #due <= :now",
             ExpressionAttributeNames={"#shard": "shard", "#due": DUE},
-            ExpressionAttributeValues={
-                ":shard": to_value(partition, fractions=True),
-                ":now": to_value(at.isoformat(), fractions=True),
-            },
+            ExpressionAttributeValues=to_item({":shard": partition, ":now": at.isoformat()}),
         )
         for page in pages:
             yield from page["Items"]
 
     def _changed(self, row: Mapping[str, str], condition: str, values: Mapping[str, Any], **assign: Any) -> Action:
-        return {"Update": conditional_update(self.name, row, condition=condition, assign=assign, values=values)}
+        return self.update_action(row, condition, assign, values=values)
 
     def _named(self, key: WebhookKey, version: str) -> Action:
         """A subscription begins to name a parameter. Refused if a removal or a sweep has dropped it."""
-        return {"Delete": condition_check(self.name, key.unused(version), _PENDING, {"pending": True})}
+        return self.delete_action(key.unused(version), _PENDING, {"pending": True})
 
     def _listed(self, former: Unused, at: datetime) -> Action:
-        return {"Put": conditional_put(self.name, former.listed(at), _DROPPED, {"dropped": False})}
+        return self.put_action(former.listed(at), _DROPPED, {"dropped": False})
 
-    def _query(self, pk: str, prefix: str) -> Iterator[Mapping[str, Any]]:
-        pages = self.client.get_paginator("query").paginate(
-            TableName=self.name,
-            KeyConditionExpression="#pk = :pk AND begins_with(#sk, :prefix)",
-            ExpressionAttributeNames={"#pk": "pk", "#sk": "sk"},
-            ExpressionAttributeValues={
-                ":pk": to_value(pk, fractions=True),
-                ":prefix": to_value(prefix, fractions=True),
-            },
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield from page["Items"]
+    def _partition(self, pk: str, prefix: str) -> list[Item]:
+        return answered(lambda: list(self.read_partition(pk, prefix)))
 
     def _end(self, delivery: Delivery, assign: Mapping[str, Any], remove: Sequence[str]) -> bool:
-        return self._update(delivery.row, _OWN, assign, remove, {"holder": delivery.values["owner"]})
-
-    def _put(self, values: Mapping[str, Any], condition: str = _NEW, more: Mapping[str, Any] | None = None) -> bool:
-        parameters = {
-            **conditional_put(self.name, {}, condition, more or {}),
-            "Item": {name: to_value(value, fractions=True) for name, value in values.items()},
-        }
-        return until_decided(lambda: put(self.client, parameters)).applied
-
-    def _update(
-        self,
-        key: Mapping[str, str],
-        condition: str,
-        assign: Mapping[str, Any],
-        remove: Sequence[str] = (),
-        values: Mapping[str, Any] | None = None,
-        computed: Mapping[str, str] | None = None,
-    ) -> bool:
-        parameters = conditional_update(
-            self.name, key, condition=condition, assign=assign, remove=remove, values=values, computed=computed
-        )
-        return until_decided(lambda: update(self.client, parameters)).applied
+        return self.update(delivery.row, _OWN, assign, remove=remove, values={"holder": delivery.values["owner"]})
 
 
 def _naming(seen: Subscription) -> tuple[str, dict[str, Any]]:
@@ -240,7 +196,7 @@ def leased(delivery: Delivery, owner: str, at: datetime) -> Delivery:
 
 
 def ended(status: Status, outcome: str, at: datetime, expires_at: int) -> dict[str, Any]:
-    """What a delivery has at its end. expires_at: TTL, in epoch seconds."""
+    """The attributes of a delivery that has ended. expires_at: TTL, in epoch seconds."""
     failed = {FAILED: at.isoformat()} if status is Status.FAILED else {}
     return {
         "status": status.value,

@@ -50,7 +50,7 @@ def test_counts_are_the_same_after_the_move() -> None:
 
 
 @pytest.mark.parametrize(("texts", "blocks"), [([LINES], []), ([LINES, f"import os\n\n  {LINES}"], [10, 10])])
-def test_repeated_block_counts_where_it_is(texts: list[str], blocks: list[int]) -> None:
+def test_repeated_block_counts_where_it_stands(texts: list[str], blocks: list[int]) -> None:
     assert [*repeated(texts)] == blocks
 
 

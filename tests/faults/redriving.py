@@ -75,6 +75,7 @@ def _run(execution: Execution, entered: list[dict[str, Any]]) -> None:
             "Input": document,
             "Name": execution["name"],
             "StartTime": execution["startDate"],
+            "RedriveCount": 1,
         },
         "StateMachine": {"Id": execution["stateMachineArn"], "Name": machine["name"]},
         "variables": {},

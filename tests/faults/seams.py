@@ -91,6 +91,7 @@ def _hold_engine(seam: Seam) -> None:
     execute_task = stepfunctions._execute_task
 
     def directed_task(state: Document, document: Any, execution: Document, context: Document) -> Any:
+        context["Execution"].setdefault("RedriveCount", 0)
         return seam.task(execution, context, lambda: execute_task(state, document, execution, context))
 
     def in_this_thread(resource: str, document: Any, _: float) -> Any:

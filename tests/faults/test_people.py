@@ -12,7 +12,7 @@ SCHEDULES = 500
 
 @pytest.fixture(scope="module")
 def totals(own_workers: Workers) -> Totals:
-    return list(EXPLORER.explored(own_workers.pool, 1001, SCHEDULES))[-1]
+    return list(EXPLORER.explored(own_workers.pool, 10001, SCHEDULES))[-1]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ OF_TYPE = " or ".join(
     f"{name}Function" for name in ("SyncData", "FinishCommand", "SyncTargets", "RunTaskItem", "TaskAction")
 )
 # Also the rules for states, machines, tables, alarms and events.
-OF_WORKFLOW = "reconcil or each_state_of_a_function or handler_of_a_state"
+OF_WORKFLOW = "reconcil or states_and_handlers_of_shared or state_handler_gets"
 
 
 @pytest.mark.parametrize("text", [guide.TYPE, guide.WORKFLOW], ids=["type", "workflow"])
@@ -51,7 +51,7 @@ def test_a_state_without_a_handler_fails_a_contract_test(extended: Path) -> None
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract/test_state_machines.py"]
     try:
         handlers.write_text(whole.replace("@STATES.handler(Page)\n", ""))
-        report = guide.run(extended, *command, "-k", "each_state_of_a_function", fails=True)
+        report = guide.run(extended, *command, "-k", "states_and_handlers_of_shared", fails=True)
     finally:
         handlers.write_text(whole)
 

@@ -13,11 +13,11 @@ from idempotency.codec import to_value
 from runtime.json_documents import parse_json
 from stepwise.operations.stack import plain
 from tests.kit.deployed_stack import Stack
-from webhooks.delivering import Deliveries
+from webhooks.delivering import Deliveries, Notifying
 from webhooks.endpoints import Endpoints
 from webhooks.errors import NotSent
 from webhooks.event import Notice
-from webhooks.notifying import Notifying, parse_notice
+from webhooks.requests import parse_notice
 from webhooks.sending import Answer
 from webhooks.state import LEASE, Status, SubscriptionStatus, WebhookKey
 from webhooks.sweep import Sweep

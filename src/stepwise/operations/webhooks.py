@@ -10,7 +10,7 @@ from idempotency.codec import to_value
 from runtime.validation import parser
 from webhooks.addresses import Receivers, Resolve, look_up
 from webhooks.errors import DeliveryBusy, InvalidWebhook
-from webhooks.request import SendRequest
+from webhooks.requests import SendRequest
 from webhooks.state import OPERATOR, Delivery, Subscription, SubscriptionStatus, WebhookKey
 from webhooks.subscribing import Subscribed, Subscribing, unknown
 from webhooks.table import FAILED, WebhooksTable

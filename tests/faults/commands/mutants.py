@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace as with_fields
+
 from commands import handlers
 from commands.recovery import Turns
 from commands.running import Running
@@ -83,6 +85,21 @@ def _no_fence() -> AbstractContextManager[None]:
         return ended(self, replace(attempt, number=state.command.attempt), error, at) if state else False
 
     return replaced(Gates, "ended", whichever)
+
+
+@mutant(
+    "a redrive that waits until after its end",
+    breaks.ENDS,
+    focus=(
+        (r"^(check_version|wait_prev_command)@[23]\.1$", (f.ABORTED_BEFORE, f.ABORTED_AFTER)),
+        (r"^end@[23]\.1#1$", (s.shared.REDRIVEN,)),
+        (r"^event@[23]\.1$", (s.shared.EVENT_LATE,)),
+    ),
+)
+def _parks() -> AbstractContextManager[None]:
+    """The event of its first end makes the version dead, and nobody wakes it."""
+    wait = Running.wait
+    return replaced(Running, "wait", lambda self, task, *given: wait(self, with_fields(task, redrive_count=0), *given))
 
 
 @mutant(

@@ -26,7 +26,9 @@ class Waits(Ledger):
         for version in self.dead - self._dead:
             attempt = int(self.command(version)["attempt"]["N"])
             execution = self.run.engine.execution(self.name(version, attempt))
-            if execution is None or execution["status"] in {"RUNNING", "SUCCEEDED"}:
+            # The end of a version is final: what a redrive continues is refused.
+            redriven = execution and execution["executionArn"] in self.run.redriven
+            if execution is None or execution["status"] in ({"SUCCEEDED"} if redriven else {"RUNNING", "SUCCEEDED"}):
                 self.broken(DEAD, f"version {version} is dead, its attempt {attempt} is not")
             if version == self.finished + 1:
                 self._in_time(LISTED, version, max(self._ended_at.get(version, 0), self.turned))

@@ -30,7 +30,10 @@ _LATE = (f.LATE, f.ABANDONED)
 _CARD_FAILS = ((r"^(IssueCard|ActivateCard)@\d#\d+$", (f.ERROR_BEFORE,)),)
 _SETUP_FAILS = ((r"^(PostOpeningBonus|ActivateCard|MarkApproved)@\d#1$", (f.ERROR_BEFORE, f.ABANDONED)),)
 _ACCOUNT_LATE = ((r"^(OpenAccount|PostOpeningBonus)@\d#1$", _LATE), *_CARD_FAILS)
-REDRIVEN = ((r"^WaitForReview@\d$", (f.ABORTED_BEFORE, f.ABORTED_AFTER)), (r"^end@\d#1$", (s.REDRIVEN,)))
+REDRIVEN = (
+    (r"^WaitForReview@\d$", (f.ABORTED_BEFORE, f.ABORTED_AFTER)),
+    (r"^end@AccountOpening\.\d#1$", (s.REDRIVEN,)),
+)
 UNRECORDED = ((r"^record:", (s.RECORD_LOST,)),)
 
 

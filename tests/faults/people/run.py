@@ -157,8 +157,7 @@ class Run(Reviewing):
         self.say(f"execution {label} {detail['status']} {detail['error'] or ''}".rstrip())
         self.flag(detail["executionArn"]).set()
         self.judge.ended(detail)
-        if machine == self.engine.MACHINE:
-            self.may_be_redriven(detail, self.plan.label(name))
+        self.may_be_redriven(detail, label)
         self.tell(f"{machine}Ended", label, event)
 
 

@@ -17,7 +17,7 @@ from tests.faults.actors.engine import functions_of
 from tests.faults.seams import Document
 from tests.faults.webhooks.threads import Pool, wait_for
 from tests.kit.engines.in_process import Answer, replace
-from webhooks import delivering, handlers, notifying, sending, state, subscribe_handlers, subscribing, sweep, table
+from webhooks import delivering, handlers, sending, state, subscribing, sweep, table
 
 if TYPE_CHECKING:
     from tests.faults.webhooks.run import Run
@@ -41,8 +41,8 @@ class Engine(shared.Engine):
         own, client = handlers.deliveries.__wrapped__(), clients.client("ssm")
         replace(handlers, "deliveries", lambda: self.on.environment())
         self.deliveries = own
-        subscribes = dataclasses.replace(subscribe_handlers.subscribing.__wrapped__(), resolve=_resolve)
-        replace(subscribe_handlers, "subscribing", lambda: subscribes)
+        subscribes = dataclasses.replace(handlers.subscribing.__wrapped__(), resolve=_resolve)
+        replace(handlers, "subscribing", lambda: subscribes)
         nobody: Any = None
         outputs = {"WebhooksTable": own.table.name, "WebhookSecrets": own.endpoints.prefix}
         self.operators = Stack(nobody, None, outputs)
@@ -75,7 +75,7 @@ class Engine(shared.Engine):
             replace(module, "datetime", shared.present(self._seconds))
         for module in (state, table):
             replace(module, "SHARDS", _SHARDS)
-        for module in (notifying, sweep):
+        for module in (delivering, sweep):
             replace(module, "ThreadPoolExecutor", lambda _: Pool(self.on))
         replace(sweep, "wait", wait_for)
         replace(sweep, "_SENDERS", _SENDERS)

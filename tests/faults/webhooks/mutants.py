@@ -25,9 +25,8 @@ from tests.faults.webhooks import invariants as breaks
 from tests.faults.webhooks import play, run
 from tests.faults.webhooks.plan import DAY, FAILS, FLAPS, GONE, WORKS, Plan, Subscriber, _crowd, notice
 from tests.faults.webhooks.schedule import REMOVED_AT, RESENT_AT, SWEEP_AT
-from webhooks.delivering import Deliveries, Try
+from webhooks.delivering import Deliveries, Notifying, Try
 from webhooks.event import Event
-from webhooks.notifying import Notifying
 from webhooks.sending import Answer
 from webhooks.state import Delivery, Status, Subscription, Unused
 from webhooks.sweep import Sweep, _Turns
@@ -114,7 +113,7 @@ def _calendar() -> AbstractContextManager[None]:
 @mutant("an expired row that swallows a new event", breaks.RECORDED)
 def _swallowed() -> AbstractContextManager[None]:
     """A past defect."""
-    return replaced(WebhooksTable, "record", lambda self, delivery, _: self._put(delivery.values))
+    return replaced(WebhooksTable, "record", lambda self, delivery, _: self.put(delivery.values).applied)
 
 
 @mutant("a removed subscription whose deliveries wait for the next one", breaks.STOPPED)
@@ -154,7 +153,7 @@ def _taken() -> AbstractContextManager[None]:
     def claim(self: Any, seen: Delivery, owner: str, at: datetime) -> Delivery:
         claimed = webhooks.table.leased(seen, owner, at)
         own = {name: claimed.values[name] for name in ("owner", "next_try_at", "attempts", "shard", "status")}
-        self._update(seen.row, "attribute_exists(#pk)", own)
+        self.update(seen.row, "attribute_exists(#pk)", own)
         return claimed
 
     return replaced(WebhooksTable, "claim", claim)
@@ -172,7 +171,7 @@ def _unchecked() -> AbstractContextManager[None]:
 
 @mutant("a notice that comes again is sent again", breaks.FORWARD)
 def _again() -> AbstractContextManager[None]:
-    return replaced(webhooks.table, "_NEW", "attribute_exists(#pk) OR attribute_not_exists(#pk)")
+    return replaced(webhooks.table, "NEW", "attribute_exists(#pk) OR attribute_not_exists(#pk)")
 
 
 @mutant("what a crash left is never swept", breaks.ENDS, breaks.TIMELY, focus=_CRASHED)

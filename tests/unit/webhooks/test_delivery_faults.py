@@ -12,7 +12,7 @@ from botocore.exceptions import ReadTimeoutError
 
 from tests.kit.webhooks import OK, WebhookWorld
 from tests.unit import dynamodb
-from webhooks import delivering, event, notifying, state, table
+from webhooks import delivering, event, state, table
 from webhooks.sending import Answer
 from webhooks.state import LEASE, Delivery, Status
 
@@ -180,7 +180,7 @@ def test_no_fault_at_any_call_violates_an_invariant(receiver: str) -> None:
 def _unconditional_claim(patch: pytest.MonkeyPatch) -> None:
     def claim(own: table.WebhooksTable, seen: Delivery, owner: str, at: Any) -> Delivery:
         claimed = table.leased(seen, owner, at)
-        own._update(seen.row, "attribute_exists(#pk)", {"owner": owner, "next_try_at": claimed.values["next_try_at"]})
+        own.update(seen.row, "attribute_exists(#pk)", {"owner": owner, "next_try_at": claimed.values["next_try_at"]})
         return claimed
 
     patch.setattr(table.WebhooksTable, "claim", claim)
@@ -191,7 +191,7 @@ def _sends_after_its_lease_expired(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unconditional_record(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(table, "_NEW", "attribute_exists(#pk) OR attribute_not_exists(#pk)")
+    patch.setattr(table, "NEW", "attribute_exists(#pk) OR attribute_not_exists(#pk)")
 
 
 def _any_owner_ends(patch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def _any_owner_ends(patch: pytest.MonkeyPatch) -> None:
 def _an_id_for_each_try(patch: pytest.MonkeyPatch) -> None:
     numbers = iter(range(10**6))
     real = event.event_of
-    patch.setattr(notifying, "event_of", lambda notice: replace(real(notice), id=f"evt_{next(numbers)}"))
+    patch.setattr(delivering, "event_of", lambda notice: replace(real(notice), id=f"evt_{next(numbers)}"))
 
 
 def _delivered_whatever_is_answered(patch: pytest.MonkeyPatch) -> None:

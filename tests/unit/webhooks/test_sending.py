@@ -17,9 +17,9 @@ from stepwise.local.simulators.webhook_receiver.faults import Drip, Drop, Endles
 from tests.unit.dynamodb import Clock
 from webhooks.addresses import Receivers
 from webhooks.delivering import utc_now
+from webhooks.endpoints import headers, new_secret
 from webhooks.errors import AddressRefused, InvalidWebhook, NotSent
 from webhooks.sending import Answer, Sender
-from webhooks.signature import headers, new_secret
 
 METADATA = "https://169.254.169.254/latest/meta-data/"
 # Of a sender whose deadline passes, and of one whose requests succeed even on a busy machine, instead of ten.

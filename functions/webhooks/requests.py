@@ -5,9 +5,11 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from entities.command import TenantCode
+from runtime.queues import message_parser
 from runtime.validation import parser
 
 from .errors import InvalidWebhook
+from .event import Notice
 from .state import WebhookKey
 
 type WebhookId = Annotated[str, Meta(pattern=r"^wh_[0-9a-f]{24}\Z")]
@@ -40,6 +42,7 @@ class RemoveRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     webhook_id: WebhookId
 
 
+parse_notice = message_parser(Notice)
 parse_send = parser(SendRequest, InvalidWebhook, "the request")
 parse_subscribe = parser(SubscribeRequest, InvalidWebhook, "the request")
 parse_remove = parser(RemoveRequest, InvalidWebhook, "the request")

@@ -256,6 +256,15 @@ def test_an_older_attempt_cannot_park(world: World) -> None:
     assert world.everything() == before
 
 
+def test_a_redriven_execution_does_not_wait(world: World) -> None:
+    world.publish(order())
+    world.publish(order(2))
+    redriven = replace(world.waiting_task(2, "token"), redrive_count=1)
+    with pytest.raises(StaleCommand, match="redriven"):
+        world.running.wait(redriven, world.machine, START)
+    assert "tokens" not in world.command(2)
+
+
 def test_a_late_duplicate_of_a_wait_leaves_a_dead_version_failed(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
