@@ -86,7 +86,7 @@ def _entry(member: Member) -> Entry:
 
 
 def require_same_header(file: RangedFile, member: Member) -> int:
-    """Where the data starts. Raises HeaderMismatch or OverlappingEntries."""
+    """Compare an entry's header. Returns where its data starts. Raises HeaderMismatch or OverlappingEntries."""
     header = _read(file, member.offset, HEADER_SIZE)
     if len(header) < HEADER_SIZE or not header.startswith(_SIGNATURE):
         raise HeaderMismatch(f"{shown(member.name)} has no header where the central directory says; {AGAIN}")

@@ -125,7 +125,7 @@ class RangedFile(io.RawIOBase):
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Where the central directory is, in bytes, and how many entries it says it has."""
+    """The place of the central directory, in bytes, and the number of entries that it declares."""
 
     offset: int
     size: int
@@ -152,7 +152,7 @@ class Member:
 
 
 def members_of(file: RangedFile) -> list[Member]:
-    """In the order of their data. Raises ArchiveRefused."""
+    """Read and check all members, in the order of their data. Raises ArchiveRefused."""
     if file.size > MAX_SIZE:
         raise ArchiveTooLarge(f"the archive is over {MAX_SIZE} bytes; split it")
     directory = directory_of(file)

@@ -56,7 +56,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ImportType:
-    """How rows become commands of a type. The key of a row is its type, # and its code."""
+    """A type whose commands come from rows. The key of a row is its type, # and its code."""
 
     type: EntityType
     columns: Mapping[str, Column]
@@ -216,6 +216,6 @@ def _one_of(allowed: frozenset[str]) -> Check:
 
 
 ROW = Column("row", True, "1 to 999999999", integer(1, 999_999_999))
-"""Which row of the first file a row of a corrected one is."""
+"""The number that a row of a corrected file has in the first file."""
 GUARD = Column("formula_guard", False, "true or false", _boolean)
-"""Of an exported file: whether an apostrophe was put before each cell of the row that a spreadsheet would run."""
+"""In an exported file: true if an apostrophe was put before each cell of the row that a spreadsheet would run."""

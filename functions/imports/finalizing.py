@@ -218,7 +218,7 @@ class Finalization:
         return self.table.known(import_.key).status
 
     def _checked(self, import_: Import, found: Loaded) -> Iterator[tuple[BatchRecord, Contents]]:
-        """What becomes of each row if none runs now, with its bytes."""
+        """Find the outcome that each row has if none runs now, with its bytes."""
         for some in batched(self.loader.reread(import_), BATCH_ROWS, strict=False):
             rows = [layout.row(position, record.data, **found.marks.of(position)) for layout, position, record in some]
             decided = self._decided(import_, [row.number for row in rows])
@@ -284,7 +284,7 @@ class Finalization:
         ]
 
     def _decided(self, import_: Import, numbers: Sequence[int]) -> Mapping[int, Decided]:
-        """What the records say, by the number of the row."""
+        """Read the records of rows, by the number of the row."""
         keys = {_record_key(import_, number): number for number in numbers if number}
         found = read(self.records.client, self.records.table, [*keys]) if keys else []
         return {keys[item["pk"]["S"]]: Decided.of(item) for item in found}
@@ -298,7 +298,7 @@ class Finalization:
         return [0 if number in numbers[:index] else number for index, number in enumerate(numbers)]
 
     def _pointers(self, import_: Import) -> Iterator[Pointer]:
-        """Where the rows are, in the order of the file."""
+        """Find the rows, in the order of the file."""
         if import_.direct and not import_.has_gaps:
             try:
                 for _, position, record in self.loader.reread(import_):

@@ -55,7 +55,7 @@ class Layout:
 
     @property
     def corrected(self) -> bool:
-        """Whether the file is a corrected result, whose rows say which ones they are."""
+        """Return whether the file is a corrected result, whose rows say their numbers."""
         return self.result_columns > 0
 
     def key_cell(self, data: bytes | None) -> str:

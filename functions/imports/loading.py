@@ -21,7 +21,7 @@ from .layout import Layout, read_header, unclosed_quote
 from .state import LAST_ROW, Import, ImportKey
 
 MAX_ROWS = 2_000_000
-"""Of a file, with those of empty cells."""
+"""Rows of a file, with those of empty cells."""
 INDEX, DUPLICATES, MOVED, PLAN = "rows.csv", "duplicates", "moved", "plan.json"
 """Names in an import's folder `work/<import_id>/`: the Map's input, bits for each row, and what each batch needs."""
 _JSON = "application/json"
@@ -113,7 +113,7 @@ class Marks:
     moved: Duplicates | None = None
 
     def of(self, position: int) -> dict[str, bool]:
-        """As the check of a row takes them."""
+        """The marks of a row, as arguments of its check."""
         marked = {"duplicate": self.duplicates, "moved": self.moved}
         return {name: bits is not None and position in bits for name, bits in marked.items()}
 

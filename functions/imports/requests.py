@@ -21,7 +21,7 @@ UPLOADS = "imports/"
 """Prefix of what starts an import when it is uploaded."""
 RESERVED = (UPLOADS, "work/", "results/")
 ENDINGS = (".csv", ZIP)
-"""Of the name of a file, in any case of letters."""
+"""Endings of the name of a file, in any case of letters."""
 MAX_ENTRIES = 1_000
 """Entries of a ZIP."""
 IDS = ("tenant_code", "import_id")

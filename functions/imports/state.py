@@ -211,7 +211,7 @@ class Import(Row):
 
     @property
     def decided(self) -> dict[str, Any] | None:
-        """How it ends: the values of the end, its status, and the finalization whose results count. None if open."""
+        """The decided end: its values, its status, and the finalization whose results count. None if open."""
         return self.values.get("decided")
 
     @property
@@ -275,7 +275,7 @@ class Outcome:
 
     @property
     def values(self) -> dict[str, Any]:
-        """As the batch record has it."""
+        """The values in the batch record."""
         names = ("row", "sk", "version", "effect") if self.succeeded else ("row", "code", "column", "offset", "length")
         return {name: getattr(self, name) for name in names}
 
@@ -334,7 +334,7 @@ class BatchRecord:
 
 
 def moves_of(batches: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """What the counts of batches add to the counters of their import."""
+    """Add up what the counts of batches add to the counters of their import."""
     total: Counter[str] = Counter()
     for counts in batches:
         total.update(counts)
