@@ -20,10 +20,11 @@ from stepwise.operations import user_imports
 from stepwise.operations.stack import Stack
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
-from user_import.creation import Creation, RowTask
+from user_import.creation import Creation
 from user_import.errors import TooManyRows
 from user_import.files import Files
-from user_import.profiles import ProfileNames
+from user_import.requests import RowTask
+from user_import.user import ProfileNames
 
 from .results import show, size
 from .stacks import plain
