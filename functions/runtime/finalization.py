@@ -1,4 +1,4 @@
-"""The finalization of a saga and its sweep, made of the function's environment."""
+"""Finalization of a saga, and its sweep, built from the function's environment."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from .dynamodb import dynamodb
 from .handler import Call
 from .stores import StoreEnvironment, lease_store, step_store
 
-# Of a sweep: the timeout of FinalizeAccount, which makes the most calls for one saga.
+# Time reserved by a sweep: the timeout of FinalizeAccount, which makes the most calls for one saga.
 _MILLISECONDS_FOR_ONE = 80_000
 
 
@@ -35,13 +35,16 @@ class FinalizationEnvironment(StoreEnvironment):
 
 
 class SweepEnvironment(FinalizationEnvironment):
-    """finalize_after_seconds: the age at which a saga has ended, whatever came of it."""
+    """Environment of a sweep.
+
+    finalize_after_seconds: the age by which every saga has ended, whatever its outcome.
+    """
 
     finalize_after_seconds: int
 
 
 def finalization(saga: Saga, row: Callable[[str], SagaRow], environment: FinalizationEnvironment) -> Finalization:
-    """row: makes the saga's table of its name."""
+    """Build the finalization of a saga. row: makes the saga's table from its name."""
     reader = _reader(saga, environment)
     return Finalization(
         saga,
@@ -55,14 +58,14 @@ def finalization(saga: Saga, row: Callable[[str], SagaRow], environment: Finaliz
 
 
 def sweep(finalization: Finalization, environment: SweepEnvironment) -> Sweep:
-    """The sweep that finalizes what the events of ends have missed."""
+    """Build the sweep, which finalizes the sagas whose end events were lost."""
     reader = finalization.reader
     index = UnsettledIndex(dynamodb(), reader.table(reader.saga.first))
     return Sweep(finalization, index, timedelta(seconds=environment.finalize_after_seconds))
 
 
 def has_time(call: Call) -> bool:
-    """Whether a sweep's invocation can finalize one more saga."""
+    """True if a sweep's invocation has time to finalize one more saga."""
     return call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_ONE
 
 
