@@ -47,7 +47,7 @@ def test_every_block_of_the_guide_is_followed() -> None:
     assert len(list(guide.edits(GUIDE))) == guide.blocks(GUIDE)
 
 
-def test_the_new_step_passes_the_contract_tests(followed: Path) -> None:
+def test_new_step_passes_the_contract_tests(followed: Path) -> None:
     # Cases of tests/mocks that pass the new state need its response; the guide leaves them to the reader.
     left_out = ["tests/machines/test_mocks.py", *(f"tests/contract/test_{name}.py" for name in UNCHANGED)]
     ignored = [f"--ignore={file}" for file in left_out]
@@ -55,14 +55,14 @@ def test_the_new_step_passes_the_contract_tests(followed: Path) -> None:
     assert " passed" in guide.run(followed, *command)
 
 
-def test_the_code_of_the_guide_is_formatted_and_typed(followed: Path) -> None:
+def test_guide_code_is_formatted_and_typed(followed: Path) -> None:
     guide.run(followed, "-m", "ruff", "format", "--check", "--no-cache", "functions")
     guide.run(followed, "-m", "ruff", "check", "--no-cache", "functions", "tests/faults", "tests/contract")
     guide.run(followed, "-m", "mypy", "functions")
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_new_step_keeps_the_invariants(followed: Path, scenario: str) -> None:
+def test_new_step_keeps_the_invariants(followed: Path, scenario: str) -> None:
     trace = guide.run(followed, "-m", "tests.faults", scenario)
 
     assert "BookShipment" in trace
