@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 IN_TURN = --numprocesses $(PROCESSES) --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 # A quarter of the time, tests wait: a third process uses it on two cores.
 PROCESSES := 3
-LONGEST := tests/integration tests/faults tests/load tests/emulator
+LONGEST := tests/integration tests/load tests/emulator tests/faults
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

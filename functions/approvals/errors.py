@@ -2,7 +2,7 @@
 
 BusinessError
 ├── InvalidApproval     the state's request is refused; nothing is written (PayloadMismatch is the kit's)
-├── SubjectClosed       what the state asks about is decided, or not there; nothing is written
+├── SubjectClosed       the row that it asks about is decided, or not there; nothing is written
 ├── InvalidDecision     the decision is refused; nothing is written
 ├── OwnRequest          who decides has requested the approval; nothing is written
 └── ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled
@@ -17,7 +17,7 @@ class InvalidApproval(BusinessError):
 
 
 class SubjectClosed(BusinessError):
-    """What the state asks about is decided, or not there. Nobody is asked, and nothing is written."""
+    """The row that the state asks about is decided, or not there. Nobody is asked, and nothing is written."""
 
 
 class InvalidDecision(BusinessError):

@@ -81,7 +81,7 @@ class ApprovalsTable(Table):
         return found, sorted(tokens["tokens"]["SS"]) if tokens else []
 
     def waiting(self, group: str | None = None) -> Iterator[Approval]:
-        """What waits, of a group by due time, or of all; as the index has it, which may be late."""
+        """Approvals that wait, of a group by due time, or all; as the index has them, which may be late."""
         return map(Approval.of, self._query(WAITING, "group", group) if group is not None else self.read_index(WAITING))
 
     def of_execution(self, arn: str) -> list[str]:

@@ -64,7 +64,7 @@ class Archive:
     @property
     def entries(self) -> list[Entry]:
         """The files to import, without directories and what macOS adds, by number."""
-        return sorted((_entry(one) for one in self._members if one.number), key=lambda entry: entry.number)
+        return sorted((_entry(member) for member in self._members if member.number), key=lambda entry: entry.number)
 
     def contents(self) -> Iterator[tuple[Entry, Iterator[bytes]]]:
         """Each file with its bytes, in the order of the data. An entry is read to its end before the next one.
@@ -86,7 +86,7 @@ def _entry(member: Member) -> Entry:
 
 
 def require_same_header(file: RangedFile, member: Member) -> int:
-    """Where the data starts. Raises HeaderMismatch or OverlappingEntries."""
+    """Compare an entry's header. Returns where its data starts. Raises HeaderMismatch or OverlappingEntries."""
     header = _read(file, member.offset, HEADER_SIZE)
     if len(header) < HEADER_SIZE or not header.startswith(_SIGNATURE):
         raise HeaderMismatch(f"{shown(member.name)} has no header where the central directory says; {AGAIN}")
@@ -121,9 +121,9 @@ def require_same_descriptor(file: RangedFile, member: Member, end: int) -> None:
     length = member.end - end
     expected = {b""}
     if member.flags & HAS_DESCRIPTOR:
-        plain = {one.pack(member.crc, member.packed, member.size) for one in _DESCRIPTORS}
-        expected = plain | {_DESCRIPTOR_SIGNATURE + one for one in plain}
-    if length not in {len(one) for one in expected}:
+        plain = {form.pack(member.crc, member.packed, member.size) for form in _DESCRIPTORS}
+        expected = plain | {_DESCRIPTOR_SIGNATURE + descriptor for descriptor in plain}
+    if length not in {len(descriptor) for descriptor in expected}:
         raise CorruptDirectory(f"after {shown(member.name)} there are bytes that belong to no entry; {AGAIN}")
     if _read(file, end, length) not in expected:
         raise HeaderMismatch(f"{shown(member.name)}: what follows its data disagrees with the directory; {AGAIN}")

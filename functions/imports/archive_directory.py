@@ -125,7 +125,7 @@ class RangedFile(io.RawIOBase):
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Where the central directory is, in bytes, and how many entries it says it has."""
+    """The place of the central directory, in bytes, and the number of entries that it declares."""
 
     offset: int
     size: int
@@ -152,7 +152,7 @@ class Member:
 
 
 def members_of(file: RangedFile) -> list[Member]:
-    """In the order of their data. Raises ArchiveRefused."""
+    """Read and check all members, in the order of their data. Raises ArchiveRefused."""
     if file.size > MAX_SIZE:
         raise ArchiveTooLarge(f"the archive is over {MAX_SIZE} bytes; split it")
     directory = directory_of(file)
@@ -243,9 +243,9 @@ def _numbered(named: list[tuple[ZipInfo, str]]) -> list[tuple[int, ZipInfo, str]
 
 def _placed(numbered: list[tuple[int, ZipInfo, str]], directory: Directory) -> list[Member]:
     """The members side by side: none shares a byte with another, with the directory, or with anything before them."""
-    by_offset = sorted(numbered, key=lambda one: one[1].header_offset)
+    by_offset = sorted(numbered, key=lambda entry: entry[1].header_offset)
     ends = [info.header_offset for _, info, _ in by_offset[1:]] + [directory.offset]
-    members = [_member(*one, end) for one, end in zip(by_offset, ends, strict=True)]
+    members = [_member(*entry, end) for entry, end in zip(by_offset, ends, strict=True)]
     if members[0].offset:
         raise CorruptDirectory(f"there are bytes before the first entry; {AGAIN}, without a program in front")
     for member in members:
@@ -301,7 +301,7 @@ def _end_record(tail: bytes) -> int:
     candidates = [at]
     while (at := tail.rfind(_SIGNATURE, 0, at)) >= 0:
         candidates.append(at)
-    fitting = [one for one in candidates if one + _END.size <= len(tail) and _ends_the_file(tail, one)]
+    fitting = [place for place in candidates if place + _END.size <= len(tail) and _ends_the_file(tail, place)]
     if fitting != candidates[:1]:
         raise CorruptDirectory(f"the archive has more than one end record, or bytes after it; {AGAIN}")
     return fitting[0]
@@ -361,7 +361,7 @@ def require_safe(name: str) -> None:
     parts = name.removesuffix("/").split("/")
     if len(name) > MAX_NAME:
         raise _unsafe(name, f"has over {MAX_NAME} characters", "shorten it")
-    if any(unicodedata.category(one) in _INVISIBLE for one in name):
+    if any(unicodedata.category(sign) in _INVISIBLE for sign in name):
         raise _unsafe(name, "has a control character", "rename it")
     if "\\" in name:
         raise _unsafe(name, "has a backslash", "zip the files with / between folders")

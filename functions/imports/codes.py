@@ -1,4 +1,4 @@
-"""Why a row, or a file, is refused: the code, and the sentence that says what is wrong and how to fix it."""
+"""Reasons to refuse a row or a file: the code, and the sentence that says what is wrong and how to fix it."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ SENTENCES: Mapping[str, str] = {
 
 
 def sentence(code: str, rule: str = "") -> str:
-    """What is wrong, and how to fix it. rule: what the column allows; it never repeats a value."""
+    """Say what is wrong, and how to fix it. rule: what the column allows; it never repeats a value."""
     return SENTENCES[code].format(rule=f": {rule}" if rule else "")
 
 
@@ -75,7 +75,7 @@ def shown_bytes(name: bytes) -> str:
 
 def escaped(name: str, length: int) -> str:
     """The start of a name, with escapes for characters that are invisible or control a terminal."""
-    return "".join(one if _is_plain(one) else f"\\u{ord(one):04x}" for one in name[:length])
+    return "".join(sign if _is_plain(sign) else f"\\u{ord(sign):04x}" for sign in name[:length])
 
 
 def _is_plain(sign: str) -> bool:

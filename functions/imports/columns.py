@@ -56,7 +56,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ImportType:
-    """How rows become commands of a type. The key of a row is its type, # and its code."""
+    """A type whose commands come from rows. The key of a row is its type, # and its code."""
 
     type: EntityType
     columns: Mapping[str, Column]
@@ -73,7 +73,7 @@ class ImportType:
         return f"{self.name}#{code}"
 
     def message(self, code: str, column: str) -> str:
-        """What is wrong with a row, and how to fix it."""
+        """Say what is wrong with a row, and how to fix it."""
         known = {ROW.name: ROW, GUARD.name: GUARD, **self.columns}
         if code == codes.REQUIRED:
             return codes.sentence(code, _LEFT_OUT if column in self.type.secret else "")
@@ -92,7 +92,7 @@ class ImportType:
 
 CODE_COLUMN, NAME_COLUMN = "code", "name"
 ERROR_COLUMNS = ("error_code", "error_column", "error_message")
-"""What failed.csv says of a row."""
+"""The columns of failed.csv that say why a row has failed."""
 
 
 @cache
@@ -135,7 +135,7 @@ def _rule(kind: Any) -> tuple[str, Check]:
             values = [str(value) for value in kind.values]
             return "one of " + ", ".join(values), _one_of(frozenset(values))
         case msgspec.inspect.UnionType():
-            others = [one for one in kind.types if not isinstance(one, msgspec.inspect.NoneType)]
+            others = [other for other in kind.types if not isinstance(other, msgspec.inspect.NoneType)]
             if len(others) == 1:
                 return _rule(others[0])
     raise NotImplementedError
@@ -216,6 +216,6 @@ def _one_of(allowed: frozenset[str]) -> Check:
 
 
 ROW = Column("row", True, "1 to 999999999", integer(1, 999_999_999))
-"""Which row of the first file a row of a corrected one is."""
+"""The number that a row of a corrected file has in the first file."""
 GUARD = Column("formula_guard", False, "true or false", _boolean)
-"""Of an exported file: whether an apostrophe was put before each cell of the row that a spreadsheet would run."""
+"""In an exported file: true if an apostrophe was put before each cell of the row that a spreadsheet would run."""

@@ -39,7 +39,7 @@ class ImportCutOff(BusinessError):
 
 
 class BatchUnfinished(TransientError):
-    """Some rows of the batch have no outcome yet; another try goes on with them."""
+    """Some rows of the batch have no outcome yet; another try continues with them."""
 
 
 class StillRunning(TransientError):

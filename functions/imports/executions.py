@@ -32,18 +32,18 @@ class Machines:
     client: Callable[[], Any]
     arns: Arns
 
-    def start(self, made: Import) -> None:
+    def start(self, import_: Import) -> None:
         """Start the execution of an import, once: it has the import's name."""
-        document = {"tenant_code": made.key.tenant_code, "import_id": made.key.import_id}
-        self._machine(made).start(made.key.import_id, document)
+        document = {"tenant_code": import_.key.tenant_code, "import_id": import_.key.import_id}
+        self._machine(import_).start(import_.key.import_id, document)
 
-    def status(self, made: Import) -> str | None:
+    def status(self, import_: Import) -> str | None:
         """The status of the import's execution; None if there is none."""
-        return self._machine(made).status(made.key.import_id)
+        return self._machine(import_).status(import_.key.import_id)
 
-    def stop(self, made: Import) -> None:
+    def stop(self, import_: Import) -> None:
         """Stop the import's execution, if it runs. Its Map Run continues for a while."""
-        self._machine(made).stop(made.key.import_id)
+        self._machine(import_).stop(import_.key.import_id)
 
     def wake(self, tokens: Iterable[str]) -> None:
         """Answer callback tokens; dead ones are ignored."""
@@ -70,8 +70,8 @@ class Machines:
             else:
                 return
 
-    def _machine(self, made: Import) -> Machine:
-        return Machine(self.client, self.arns.import_zip_arn if made.zip else self.arns.import_csv_arn)
+    def _machine(self, import_: Import) -> Machine:
+        return Machine(self.client, self.arns.import_zip_arn if import_.zip else self.arns.import_csv_arn)
 
 
 def start_import(table: ImportsTable, machines: Machines, key: ImportKey) -> str:

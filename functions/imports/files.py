@@ -90,7 +90,7 @@ class Files:
         """Up to 1,000 versions and delete markers."""
         page = self._of_bucket(self.client.list_object_versions, prefix, Prefix=prefix)
         listed = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
-        return [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in listed]
+        return [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in listed]
 
     def writer(self, key: str) -> "Writer":
         """Writes an object of any size, in constant memory."""
@@ -171,28 +171,28 @@ class Writer:
         self._pending.clear()
 
 
-def read_rows(files: Files, made: Import, pointers: Sequence[Pointer]) -> Contents:
+def read_rows(files: Files, import_: Import, pointers: Sequence[Pointer]) -> Contents:
     """The bytes of these rows, in one read for a batch whose rows follow each other."""
     found: dict[int, bytes] = {}
-    for run in _runs([one for one in pointers if one.length <= codes.MAX_ROW]):
+    for run in _runs([pointer for pointer in pointers if pointer.length <= codes.MAX_ROW]):
         start, end = run[0].offset, run[-1].offset + run[-1].length
-        data = files.part(made.source, start, end - start)
-        found |= {one.offset: data[one.offset - start : one.offset - start + one.length] for one in run}
+        data = files.part(import_.source, start, end - start)
+        found |= {row.offset: data[row.offset - start : row.offset - start + row.length] for row in run}
     return found
 
 
-def rows_left(files: Files, made: Import, pointers: Sequence[Pointer]) -> Contents:
+def rows_left(files: Files, import_: Import, pointers: Sequence[Pointer]) -> Contents:
     """As `read_rows`; none if the file was removed since it was read: the import must end all the same."""
     try:
-        return read_rows(files, made, pointers)
+        return read_rows(files, import_, pointers)
     except InvalidImport:
         return {}
 
 
-def lines_left(files: Files, made: Import, offset: int, length: int) -> int:
+def lines_left(files: Files, import_: Import, offset: int, length: int) -> int:
     """Count the lines of a row that is too long to keep; 1 if the file was removed since it was read."""
     try:
-        return 1 + sum(chunk.count(b"\n") for chunk in files.ranged(made.source, offset, length)) if length else 1
+        return 1 + sum(chunk.count(b"\n") for chunk in files.ranged(import_.source, offset, length)) if length else 1
     except InvalidImport:
         return 1
 
@@ -200,11 +200,11 @@ def lines_left(files: Files, made: Import, offset: int, length: int) -> int:
 def _runs(pointers: Sequence[Pointer]) -> list[list[Pointer]]:
     """Pointers whose rows lie next to each other."""
     runs: list[list[Pointer]] = []
-    for one in pointers:
-        if runs and one.offset - runs[-1][-1].offset - runs[-1][-1].length <= _MAX_GAP:
-            runs[-1].append(one)
+    for pointer in pointers:
+        if runs and pointer.offset - runs[-1][-1].offset - runs[-1][-1].length <= _MAX_GAP:
+            runs[-1].append(pointer)
         else:
-            runs.append([one])
+            runs.append([pointer])
     return runs
 
 

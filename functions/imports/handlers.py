@@ -137,11 +137,11 @@ def batches() -> "Batches":
 
     from .publishing import Batches
 
-    own = environment
-    tables = Tables(own.commands_table, own.gates_table, own.data_table, own.history_table)
-    steps = step_store(own)
-    publication = Publication(Gates(dynamodb(), tables), types(), steps, own.command_lifetime_days)
-    return Batches(table(), types(), publication, RoundStore(dynamodb(), own.idempotency_table, own.lifetime))
+    names = (environment.commands_table, environment.gates_table, environment.data_table, environment.history_table)
+    gates = Gates(dynamodb(), Tables(*names))
+    publication = Publication(gates, types(), step_store(environment), environment.command_lifetime_days)
+    records = RoundStore(dynamodb(), environment.idempotency_table, environment.lifetime)
+    return Batches(table(), types(), publication, records)
 
 
 @cache
@@ -153,7 +153,7 @@ def creation() -> "Creation":
 
 @lru_cache(maxsize=4)
 def plan(import_id: str) -> "tuple[Import, Marks]":
-    """What never changes of an import."""
+    """Read what never changes of an import."""
     from .loading import marks_of, planned
 
     planned_import = planned(files(), import_id)

@@ -1,4 +1,4 @@
-"""The header of a file, and what a row makes of it: a document for a key, or the first reason against it."""
+"""The header of a file, and the check of a row: a document for a key, or the first reason against it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,17 +46,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """names: of the columns, without those of a result. own: how many columns of a result come first."""
+    """names: of the columns, without those of a result. result_columns: how many of them come first."""
 
     kind: ImportType
     names: tuple[str, ...]
-    own: int = 0
+    result_columns: int = 0
     encoding: Encoding = UTF_8
 
     @property
     def corrected(self) -> bool:
-        """Whether the file is a corrected result, whose rows say which ones they are."""
-        return self.own > 0
+        """Return whether the file is a corrected result, whose rows say their numbers."""
+        return self.result_columns > 0
 
     def key_cell(self, data: bytes | None) -> str:
         """The code of a row as the file has it, and its number where the rows have one; "" for none."""
@@ -106,7 +106,7 @@ class Layout:
         if found := self._fitting(seen):
             return ["" if name in secret else cell for name, cell in zip(self.names, found, strict=True)]
         # A cell may be in another column than it seems.
-        return empty if secret else [*seen[self.own :], *empty][: len(empty)]
+        return empty if secret else [*seen[self.result_columns :], *empty][: len(empty)]
 
     def message(self, refusal: Refusal, data: bytes | None) -> str:
         """Describe what is wrong with a row, and how to fix it. It repeats no cell."""
@@ -114,7 +114,7 @@ class Layout:
         try:
             found = self._cells(data) if data is not None else []
             if refusal.code == codes.RAGGED_ROW and self._fitting(found) is None:
-                general = codes.ragged(len(found), self.own + len(self.names))
+                general = codes.ragged(len(found), self.result_columns + len(self.names))
         except UnicodeDecodeError:
             found = []
         except Malformed as malformed:
@@ -141,12 +141,12 @@ class Layout:
 
         A spreadsheet adds empty cells at the end of each row.
         """
-        size = self.own + len(self.names)
+        size = self.result_columns + len(self.names)
         if len(found) > size and are_empty(found[size:]):
             found = found[:size]
         if len(found) != size:
             return None
-        return found[self.own :] if self.own else found
+        return found[self.result_columns :] if self.result_columns else found
 
     def _unguarded(self, found: Sequence[str]) -> Sequence[str]:
         """The cells of a row as they were before an export guarded them."""
@@ -191,8 +191,8 @@ def read_header(
         raise FileRefused(codes.ROW_TOO_LONG, "", f"The header has more than {codes.MAX_ROW} bytes. Shorten it.")
     data = record.data if record and record.data else b""
     names = without_empty_end(_names(data, encoding))
-    own = _own(names) if corrected else 0
-    layout = Layout(kind, tuple(names[own:]), own, encoding)
+    first = _result_columns(names) if corrected else 0
+    layout = Layout(kind, tuple(names[first:]), first, encoding)
     _check_names(layout, data.decode(encoding), ignore)
     return layout
 
@@ -229,7 +229,7 @@ def _spans(names: Sequence[str]) -> str:
     return codes.spans(f"Cell {longest + 1}", lines(names[longest])) if names else ""
 
 
-def _own(names: Sequence[str]) -> int:
+def _result_columns(names: Sequence[str]) -> int:
     """Count the columns that a result put before those of the file. Raises FileRefused."""
     first = tuple(names[: len(FAILED_COLUMNS)])
     # The earlier names could be the type's own: then its code does not follow.
@@ -244,21 +244,22 @@ def _own(names: Sequence[str]) -> int:
 def _check_names(layout: Layout, header: str, ignore: bool) -> None:
     """Raises FileRefused."""
     names, kind = layout.names, layout.kind
-    spans = _spans([""] * layout.own + list(names))
+    spans = _spans([""] * layout.result_columns + list(names))
     for name in kind.required:
         if name not in names:
             found = _found_instead(layout, header, name)
             message = f"The header has no column {name}{found}. It needs {','.join(kind.required)}.{spans}"
             raise FileRefused(codes.MISSING_COLUMN, name, message)
     for index, name in enumerate(names):
-        place = f"Column {layout.own + index + 1} of the header"
+        place = f"Column {layout.result_columns + index + 1} of the header"
         if name not in kind.columns and name != GUARD.name and not ignore:
             shown = f", {codes.shown(name)}, is none of {kind.name}" if _column(name) else f" is none of {kind.name}"
             what = shown if not is_blank(name) else " has no name"
             message = f"{place}{what}. Remove it, or ignore unknown columns.{spans}"
             raise FileRefused(codes.UNKNOWN_COLUMN, _column(name), message)
         if name in names[:index] and not is_blank(name):
-            message = f"{place} is {codes.shown(name)}, as is column {layout.own + names.index(name) + 1}. Remove one."
+            first = layout.result_columns + names.index(name) + 1
+            message = f"{place} is {codes.shown(name)}, as is column {first}. Remove one."
             raise FileRefused(codes.UNKNOWN_COLUMN, codes.escaped(name, 64), message)
 
 
@@ -266,7 +267,7 @@ def _found_instead(layout: Layout, header: str, wanted: str) -> str:
     """Describe a header that lacks a column. Repeats only a name that is nearly the column's: another may be a cell."""
     if found := separator(header, layout.kind.required):
         return f": {found}. Separate the columns with commas"
-    for index, name in enumerate(layout.names, start=layout.own + 1):
+    for index, name in enumerate(layout.names, start=layout.result_columns + 1):
         if normal_words(name) == normal_words(wanted):
             return f": column {index} is {codes.shown(name)}. Rename it"
     count = len(layout.names)

@@ -21,7 +21,7 @@ from .layout import Layout, read_header, unclosed_quote
 from .state import LAST_ROW, Import, ImportKey
 
 MAX_ROWS = 2_000_000
-"""Of a file, with those of empty cells."""
+"""Rows of a file, with those of empty cells."""
 INDEX, DUPLICATES, MOVED, PLAN = "rows.csv", "duplicates", "moved", "plan.json"
 """Names in an import's folder `work/<import_id>/`: the Map's input, bits for each row, and what each batch needs."""
 _JSON = "application/json"
@@ -61,7 +61,7 @@ class Keys:
         return found
 
     def moved(self, number: int, cell: str) -> bool:
-        """Whether this row has another key here, or does not exist. A row without a key may get any."""
+        """Check whether this row has another key here, or does not exist. A row without a key may get any."""
         return number > len(self.hashes) or self.hashes[number - 1] not in (_NONE, _hash(cell))
 
     def _repeated(self) -> set[int]:
@@ -87,7 +87,7 @@ class Duplicates:
 
     @classmethod
     def read(cls, data: bytes) -> "Duplicates":
-        """What `bits` were written as."""
+        """Read what `bits` were written as."""
         found = cls(len(data) * 8 - 8)
         found.bits = bytearray(data)
         return found
@@ -98,8 +98,8 @@ class Duplicates:
 
     def add(self, other: "Duplicates") -> None:
         """The rows of both."""
-        self.bits = bytearray(one | two for one, two in zip(self.bits, other.bits, strict=True))
-        self.count = sum(one.bit_count() for one in self.bits)
+        self.bits = bytearray(mine | theirs for mine, theirs in zip(self.bits, other.bits, strict=True))
+        self.count = sum(byte.bit_count() for byte in self.bits)
 
     def __contains__(self, position: int) -> bool:
         return position // 8 < len(self.bits) and bool(self.bits[position // 8] >> position % 8 & 1)
@@ -107,13 +107,13 @@ class Duplicates:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Which rows another row refuses, and which ones have another key than in the chain's first file."""
+    """The rows that another row refuses, and those that have another key than in the chain's first file."""
 
     duplicates: Duplicates | None = None
     moved: Duplicates | None = None
 
     def of(self, position: int) -> dict[str, bool]:
-        """As the check of a row takes them."""
+        """The marks of a row, as arguments of its check."""
         marked = {"duplicate": self.duplicates, "moved": self.moved}
         return {name: bits is not None and position in bits for name, bits in marked.items()}
 
@@ -141,7 +141,7 @@ class Loaded:
         """For the import's row. Until they are processed, all rows are unprocessed."""
         return {
             "columns": list(self.layout.names),
-            "own_columns": self.layout.own,
+            "own_columns": self.layout.result_columns,
             "total_rows": self.rows,
             "unprocessed_rows": self.rows,
             LAST_ROW: self.last,
@@ -165,7 +165,7 @@ class Reader:
     check: of its encoding; None if a person has confirmed it, or the file was accepted before.
     """
 
-    made: Import
+    import_: Import
     types: Types
     first: Keys | None = None
     check: EncodingCheck | None = None
@@ -188,16 +188,16 @@ class Reader:
                 raise
             message = f"This is no CSV: {what}. Save the table as CSV in UTF-8, with commas."
             raise FileRefused(codes.NOT_CSV, "", message) from None
-        return Scan(layout, _places(found, layout, blank=self.made.counts_blank_rows))
+        return Scan(layout, _places(found, layout, blank=self.import_.counts_blank_rows))
 
     def _header(self, record: Record | None, rest: Iterator[Record]) -> Layout:
-        options = self.made.options
+        options = self.import_.options
         try:
             return read_header(
                 record,
-                self.made.type(self.types),
+                self.import_.type(self.types),
                 options.encoding,
-                corrected=self.made.corrected,
+                corrected=self.import_.corrected,
                 ignore=options.unknown_columns == "ignore",
             )
         except FileRefused as refused:
@@ -232,12 +232,12 @@ class Reader:
         if layout.corrected:
             self.numbers.put(position, layout.number_cell(record.data))
             self._compare(layout, place)
-        if self.made.options.all_or_nothing_validation:
+        if self.import_.options.all_or_nothing_validation:
             self.failed += layout.row(position, record.data).refusal is not None
 
     def loaded(self, layout: Layout) -> Loaded:
-        """What was found, after the last row."""
-        duplicates = self.keys.duplicates(keep_last=self.made.options.duplicates == "last")
+        """Return what was found, after the last row."""
+        duplicates = self.keys.duplicates(keep_last=self.import_.options.duplicates == "last")
         if layout.corrected:
             duplicates.add(self.numbers.duplicates(keep_last=False))
         moved = Duplicates(self.last)
@@ -261,18 +261,18 @@ class Loader:
     files: Files
     types: Types
 
-    def load(self, made: Import) -> Loaded:
+    def load(self, import_: Import) -> Loaded:
         """Write the index of the rows and the plan, in constant memory. Raises FileRefused, BucketUnavailable."""
         try:
-            return self._load(made)
+            return self._load(import_)
         except InvalidImport as gone:
             # Nothing but its end is left for an import whose file, or type, was removed since its creation.
             raise FileRefused(InvalidImport.__name__, "", str(gone)) from None
 
-    def _load(self, made: Import) -> Loaded:
-        reader = self.reader(made)
-        scan = reader.open(self.files.stream(made.source))
-        index = self.index(made)
+    def _load(self, import_: Import) -> Loaded:
+        reader = self.reader(import_)
+        scan = reader.open(self.files.stream(import_.source))
+        index = self.index(import_)
         for place in scan.rows:
             reader.see(scan.layout, place)
             index.add(place)
@@ -280,24 +280,26 @@ class Loader:
         found = reader.loaded(scan.layout)
         for name, marked in ((DUPLICATES, found.duplicates), (MOVED, found.moved)):
             if marked.count:
-                self.files.put(made.key.work + name, bytes(marked.bits), "application/octet-stream")
-        plan = {**made.values, **found.values}
-        self.files.put(made.key.work + PLAN, json.dumps(plan).encode(), _JSON)
+                self.files.put(import_.key.work + name, bytes(marked.bits), "application/octet-stream")
+        plan = {**import_.values, **found.values}
+        self.files.put(import_.key.work + PLAN, json.dumps(plan).encode(), _JSON)
         return found
 
-    def index(self, made: Import) -> "Index":
+    def index(self, import_: Import) -> "Index":
         """Writes where the rows are, in constant memory."""
-        return Index(self.files.writer(made.key.work + INDEX))
+        return Index(self.files.writer(import_.key.work + INDEX))
 
-    def reader(self, made: Import) -> Reader:
+    def reader(self, import_: Import) -> Reader:
         """Raises BucketUnavailable."""
-        first = self._first_keys(made) if made.corrected else None
-        options = made.options
-        return Reader(made, self.types, first, None if options.encoding_confirmed else EncodingCheck(options.encoding))
+        first = self._first_keys(import_) if import_.corrected else None
+        options = import_.options
+        return Reader(
+            import_, self.types, first, None if options.encoding_confirmed else EncodingCheck(options.encoding)
+        )
 
-    def _first_keys(self, made: Import) -> Keys | None:
+    def _first_keys(self, import_: Import) -> Keys | None:
         """The keys of the chain's first file: none if it is gone, None if it was refused and no row was ever known."""
-        first = made.having(**made.values["first_file"], corrected=False)
+        first = import_.having(**import_.values["first_file"], corrected=False)
         keys = Keys()
         try:
             for layout, position, record in self.reread(first):
@@ -310,10 +312,10 @@ class Loader:
             return None
         return keys
 
-    def fits(self, made: Import, max_rows: int) -> list[bytes] | None:
+    def fits(self, import_: Import, max_rows: int) -> list[bytes] | None:
         """The chunks of a file with at most `max_rows` rows; None if it has more, and then the rest is not read."""
         kept = bytearray()
-        stream = self.files.stream(made.source, _PROBE)
+        stream = self.files.stream(import_.source, _PROBE)
         max_bytes = (max_rows + 2) * codes.MAX_ROW
 
         def noted() -> Iterator[bytes]:
@@ -325,7 +327,7 @@ class Loader:
                     return
 
         try:
-            count = self._count(made, chunks := noted(), max_rows + 1)
+            count = self._count(import_, chunks := noted(), max_rows + 1)
         except FileRefused as refused:
             # The start of the file is enough to refuse it, but not to say which encoding it looks like.
             count = 0
@@ -334,14 +336,14 @@ class Loader:
         stream.close()
         return [bytes(kept)] if count <= max_rows and len(kept) <= max_bytes else None
 
-    def _count(self, made: Import, chunks: Iterator[bytes], most: int) -> int:
-        """How many rows there are, up to `most`. Raises FileRefused."""
-        rows = Reader(made, self.types).open(chunks).rows
+    def _count(self, import_: Import, chunks: Iterator[bytes], most: int) -> int:
+        """Count the rows, up to `most`. Raises FileRefused."""
+        rows = Reader(import_, self.types).open(chunks).rows
         return sum(1 for _ in islice(rows, most))
 
-    def reread(self, made: Import) -> Iterator[tuple[Layout, int, Record]]:
+    def reread(self, import_: Import) -> Iterator[tuple[Layout, int, Record]]:
         """Read the file again, row by row, with the position of each. Raises FileRefused, BucketUnavailable."""
-        scan = Reader(made, self.types).open(self.files.stream(made.source))
+        scan = Reader(import_, self.types).open(self.files.stream(import_.source))
         for position, record in scan.rows:
             yield scan.layout, position, record
 

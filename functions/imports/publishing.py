@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import batched
 from typing import Any
 
 from entities.command import Command, Key
@@ -38,7 +39,7 @@ _AT_ONCE = 33
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What stands for a row: its record, and gate and data of its key."""
+    """The rows of tables that concern a row: its record, and gate and data of its key."""
 
     record: Decided | None
     gate: Gate | None
@@ -46,7 +47,7 @@ class Found:
 
 
 def has_moved(row: Row, record: Decided | None) -> bool:
-    """Whether a row has another key than before: than its record names, or if that names none, the first file."""
+    """Check whether a row has another key than before: than its record names, or if that names none, the first file."""
     before = record.result["sk"] if record else ""
     return bool(row.sk) and (row.sk != before if before else row.moved)
 
@@ -55,7 +56,7 @@ def has_moved(row: Row, record: Decided | None) -> bool:
 class Publisher:
     """Publishes the rows of one batch. not_barred: the check that belongs to every write. owner: who is calling."""
 
-    made: Import
+    import_: Import
     kind: ImportType
     publication: Publication
     records: RoundStore
@@ -64,8 +65,8 @@ class Publisher:
     at: datetime
 
     def found(self, rows: Sequence[Row]) -> list[Found]:
-        """What stands for these rows, in three reads for a hundred rows. Raises StoreUnavailable."""
-        return [one for start in range(0, len(rows), _AT_ONCE) for one in self._read(rows[start : start + _AT_ONCE])]
+        """Read record, gate and data of each row, in three reads for a hundred rows. Raises StoreUnavailable."""
+        return [found for some in batched(rows, _AT_ONCE, strict=False) for found in self._read(some)]
 
     def outcome(self, row: Row, found: Found, pointer: Pointer) -> Outcome:
         """Decide a row, or report what is decided. Raises ImportCutOff, Contention, StoreUnavailable."""
@@ -82,7 +83,7 @@ class Publisher:
         if refusal and (not row.number or (moved and record and record.committed)):
             # Every run of the batch finds the same reason.
             return self._refusal(refusal, before)
-        if record and record.is_final(self.made.round):
+        if record and record.is_final(self.import_.round):
             return record
         if refusal:
             return self._refused(row, refusal, before or ("" if moved else row.sk))
@@ -94,7 +95,7 @@ class Publisher:
             try:
                 if number > 1:
                     (found,) = self.found([row])
-                    if found.record and found.record.is_final(self.made.round):
+                    if found.record and found.record.is_final(self.import_.round):
                         return found.record
                 return self._once(row, found)
             except (Contention, StaleCommand):
@@ -112,7 +113,7 @@ class Publisher:
         if code == codes.PENDING_COMMAND and row.sk:
             # A gate that is older than the key's rows looks the same. Its key is listed.
             with suppress(StateConflict, TransientError):
-                self.publication.gates.check(Key(self.made.key.pk, row.sk), self.at)
+                self.publication.gates.check(Key(self.import_.key.pk, row.sk), self.at)
         return self._refused(row, Refusal(code), row.sk)
 
     def _once(self, row: Row, found: Found) -> Decided:
@@ -128,14 +129,14 @@ class Publisher:
             command = self._command(row, version, data)
             writes = self.publication.next_writes(command, found.gate, data, self.at)
         result = {"sk": row.sk, "version": version, "effect": effect}
-        if self.made.validated:
-            return Decided(True, self.made.round, result)
+        if self.import_.validated:
+            return Decided(True, self.import_.round, result)
         return self._write(self.records.commit, row, writes, result)
 
     def _refused(self, row: Row, refusal: Refusal, sk: str) -> Decided:
         """Refuse the row in this round, if nothing is decided."""
         decided = self._refusal(refusal, sk)
-        if self.made.validated:
+        if self.import_.validated:
             return decided
         for number in range(1, _TRIES):
             try:
@@ -145,42 +146,44 @@ class Publisher:
         return self._write(self.records.refuse, row, [], decided.result)
 
     def _refusal(self, refusal: Refusal, sk: str) -> Decided:
-        return Decided(False, self.made.round, {"code": refusal.code, "column": refusal.column, "sk": sk})
+        return Decided(False, self.import_.round, {"code": refusal.code, "column": refusal.column, "sk": sk})
 
     def _write(self, write: Any, row: Row, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
         """Raises ImportCutOff if the batch is barred, StaleCommand if a row is not as it was read."""
-        step = Step(self.made.first, str(row.number), {"sk": result["sk"]}, self.owner, self.at)
+        step = Step(self.import_.first, str(row.number), {"sk": result["sk"]}, self.owner, self.at)
         try:
-            decided: Decided = write(step, self.made.round, [self.not_barred, *writes], result)
+            decided: Decided = write(step, self.import_.round, [self.not_barred, *writes], result)
         except StateConflict as conflict:
             if any(refusal.index == 0 for refusal in conflict.refusals):
-                raise ImportCutOff(f"{self.made.key.import_id}: the batch is barred") from None
+                raise ImportCutOff(f"{self.import_.key.import_id}: the batch is barred") from None
             raise StaleCommand(f"{row.sk}: was written meanwhile") from None
         return decided
 
     def _is_unchanged(self, row: Row, data: Item) -> bool:
-        own = self.kind.normal(row.attributes or {})
+        attributes = self.kind.normal(row.attributes or {})
         return (
             not data["deleted"]["BOOL"]
             and (data["type"]["S"], data["name"]["S"]) == (self.kind.name, row.name)
-            and own is not None
-            and own == self.kind.normal(from_value(data["attributes"]))
+            and attributes is not None
+            and attributes == self.kind.normal(from_value(data["attributes"]))
         )
 
     def _still(self, row: Row, data: Item) -> Action:
         """The data row is as it was read."""
         table, seen = self.publication.gates.tables.data, {"seen": int(data["version"]["N"])}
-        return {"ConditionCheck": condition_check(table, Key(self.made.key.pk, row.sk).row, "#version = :seen", seen)}
+        return {
+            "ConditionCheck": condition_check(table, Key(self.import_.key.pk, row.sk).row, "#version = :seen", seen)
+        }
 
     def _command(self, row: Row, version: int, data: Item | None) -> Command:
         return Command(
-            pk=self.made.key.pk,
+            pk=self.import_.key.pk,
             sk=row.sk,
             id=data["id"]["S"] if data else row.code,
             code=row.code,
             name=row.name,
             type=self.kind.name,
-            tenant_code=self.made.key.tenant_code,
+            tenant_code=self.import_.key.tenant_code,
             attributes=dict(row.attributes or {}),
             version=version,
             mode="sync",
@@ -194,7 +197,7 @@ class Publisher:
                 wanted["record", "", self._record_key(row)] = {"pk": self._record_key(row)}
             if row.sk:
                 for kind in ("gate", "data"):
-                    wanted[kind, self.made.key.pk, row.sk] = Key(self.made.key.pk, row.sk).row
+                    wanted[kind, self.import_.key.pk, row.sk] = Key(self.import_.key.pk, row.sk).row
         names = {"record": self.records.table, "gate": tables.gates, "data": tables.data}
         if not wanted:
             return [Found(None, None, None) for _ in rows]
@@ -204,16 +207,16 @@ class Publisher:
 
     def _found(self, row: Row, items: Mapping[tuple[str, str, str], Item | None]) -> Found:
         record = items.get(("record", "", self._record_key(row)))
-        gate, data = (items.get((kind, self.made.key.pk, row.sk)) for kind in ("gate", "data"))
+        gate, data = (items.get((kind, self.import_.key.pk, row.sk)) for kind in ("gate", "data"))
         return Found(Decided.of(record) if record else None, Gate.of(gate) if gate else None, data)
 
     def _record_key(self, row: Row) -> str:
-        return Step(self.made.first, str(row.number), None, self.owner, self.at).key
+        return Step(self.import_.first, str(row.number), None, self.owner, self.at).key
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Runs batches."""
+    """Runs the batches of the Map, and those of a DIRECT import."""
 
     table: ImportsTable
     types: Types
@@ -222,7 +225,7 @@ class Batches:
 
     def run(
         self,
-        made: Import,
+        import_: Import,
         pointers: Sequence[Pointer],
         contents: Contents,
         marks: Marks,
@@ -235,23 +238,23 @@ class Batches:
         Raises ImportCutOff, BatchUnfinished, Contention, StoreUnavailable.
         """
         first = pointers[0].row
-        standing, record = self.table.with_batch(made.key, first)
+        current, record = self.table.with_batch(import_.key, first)
         if record and not record.barred:
             return record
-        if record or standing is None or standing.stopped or standing.final:
-            raise ImportCutOff(f"{made.key.import_id}: was stopped, or has ended")
-        layout = made.layout(self.types)
-        rows = [layout.row(one.row, contents.get(one.offset), **marks.of(one.row)) for one in pointers]
-        not_barred = self.table.not_barred(made.key, first)
-        publisher = Publisher(made, layout.kind, self.publication, self.records, not_barred, owner, at)
+        if record or current is None or current.stopped or current.final:
+            raise ImportCutOff(f"{import_.key.import_id}: was stopped, or has ended")
+        layout = import_.layout(self.types)
+        rows = [layout.row(pointer.row, contents.get(pointer.offset), **marks.of(pointer.row)) for pointer in pointers]
+        not_barred = self.table.not_barred(import_.key, first)
+        publisher = Publisher(import_, layout.kind, self.publication, self.records, not_barred, owner, at)
         outcomes: list[Outcome] = []
         for row, found, pointer in zip(rows, publisher.found(rows), pointers, strict=True):
             if not time_left():
-                raise BatchUnfinished(f"{made.key.import_id}: {len(outcomes)} of {len(rows)} rows have an outcome")
+                raise BatchUnfinished(f"{import_.key.import_id}: {len(outcomes)} of {len(rows)} rows have an outcome")
             outcome = publisher.outcome(row, found, pointer)
-            outcomes.append(_validated(outcome, found.record) if made.validated else outcome)
+            outcomes.append(_validated(outcome, found.record) if import_.validated else outcome)
         record = BatchRecord(first, len(rows), outcomes)
-        self.table.record(made.key, record, at)
+        self.table.record(import_.key, record, at)
         return record
 
 

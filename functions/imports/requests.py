@@ -21,7 +21,7 @@ UPLOADS = "imports/"
 """Prefix of what starts an import when it is uploaded."""
 RESERVED = (UPLOADS, "work/", "results/")
 ENDINGS = (".csv", ZIP)
-"""Of the name of a file, in any case of letters."""
+"""Endings of the name of a file, in any case of letters."""
 MAX_ENTRIES = 1_000
 """Entries of a ZIP."""
 IDS = ("tenant_code", "import_id")
@@ -36,7 +36,7 @@ type Token = Annotated[str, Meta(min_length=1, max_length=2048)]
 
 
 class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What to import. With retry_of, key and type are optional, and options those of the import that is retried.
+    """A file to import. With retry_of, key and type are optional, and options those of the import that is retried.
 
     With a key, too, the encoding is UTF-8 unless options say otherwise. import_id: chosen by the caller, so that a
     repeated call is the same import.
@@ -124,10 +124,10 @@ class ImportEnded(Ended, frozen=True, rename="camel"):
     def job(self) -> Job | None:
         """The import that it ran; None if it is no execution of an import, which has the import's name."""
         try:
-            own = parse_job(parse_json(self.input or ""))
+            found = parse_job(parse_json(self.input or ""))
         except (InvalidEvent, ValueError):
             return None
-        return own if own.import_id == self.name else None
+        return found if found.import_id == self.name else None
 
 
 class _BatchInput(Struct, frozen=True):

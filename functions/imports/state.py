@@ -211,7 +211,7 @@ class Import(Row):
 
     @property
     def decided(self) -> dict[str, Any] | None:
-        """How it ends: the values of the end, its status, and the finalization whose results count. None if open."""
+        """The decided end: its values, its status, and the finalization whose results count. None if open."""
         return self.values.get("decided")
 
     @property
@@ -255,7 +255,7 @@ def ended_tokens(item: Item) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a row. row: its number in the first file. code: "" if it succeeded; column: of the error.
+    """The outcome of a row. row: its number in the first file. code: "" if it succeeded; column: of the error.
 
     offset, length: where the row is, if it failed, for its cells in the results.
     """
@@ -275,7 +275,7 @@ class Outcome:
 
     @property
     def values(self) -> dict[str, Any]:
-        """As the batch record has it."""
+        """The values in the batch record."""
         names = ("row", "sk", "version", "effect") if self.succeeded else ("row", "code", "column", "offset", "length")
         return {name: getattr(self, name) for name in names}
 
@@ -306,14 +306,14 @@ class BatchRecord:
     def of(cls, item: Item) -> "BatchRecord":
         """Read it from DynamoDB's own JSON."""
         values = {name: from_value(item[name]) for name in ("first_row", "rows", "outcomes", "barred") if name in item}
-        outcomes = [_read(one) for one in values.get("outcomes", [])]
+        outcomes = [_read(outcome) for outcome in values.get("outcomes", [])]
         return cls(values["first_row"], values["rows"], outcomes, values.get("barred", False))
 
     @property
     def counts(self) -> Mapping[str, int]:
         """Its part of the import's counters."""
-        found = [one for one in self.outcomes if isinstance(one, Outcome)]
-        effects = Counter(one.effect for one in found if one.succeeded)
+        found = [outcome for outcome in self.outcomes if isinstance(outcome, Outcome)]
+        effects = Counter(outcome.effect for outcome in found if outcome.succeeded)
         succeeded = effects.total()
         return {
             "processed_rows": len(found),
@@ -327,14 +327,14 @@ class BatchRecord:
     @property
     def values(self) -> dict[str, Any]:
         """The attributes of the record."""
-        outcomes = [one.values for one in self.outcomes]
+        outcomes = [outcome.values for outcome in self.outcomes]
         barred = {"barred": True} if self.barred else {}
-        own = {"kind": "batch", "first_row": self.first_row, "rows": self.rows, "outcomes": outcomes}
-        return {**own, **barred, **self.counts}
+        first = {"kind": "batch", "first_row": self.first_row, "rows": self.rows, "outcomes": outcomes}
+        return {**first, **barred, **self.counts}
 
 
 def moves_of(batches: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """What the counts of batches add to the counters of their import."""
+    """Add up what the counts of batches add to the counters of their import."""
     total: Counter[str] = Counter()
     for counts in batches:
         total.update(counts)

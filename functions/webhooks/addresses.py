@@ -73,7 +73,7 @@ class Receivers:
     @classmethod
     def of(cls, text: str) -> "Receivers":
         """Read `HOST:PORT@IP,...`. Raises InvalidWebhook."""
-        return cls(dict(_receiver(one) for one in text.split(",") if one))
+        return cls(dict(map(_receiver, filter(None, text.split(",")))))
 
     def parse(self, url: str) -> Address:
         """Read an address. Raises InvalidWebhook, naming the field."""

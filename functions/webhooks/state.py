@@ -12,7 +12,7 @@ from idempotency.codec import Item, from_item
 from .event import Event
 
 MAX_SUBSCRIPTIONS = 5
-"""Of a tenant, and of the operator: their first tries run at once."""
+"""The limit of a tenant, and of the operator: their first tries run at once."""
 UNUSED = "unused"
 """The partition of the index that lists parameters which no subscription names."""
 UNUSED_FOR = timedelta(minutes=30)

@@ -70,14 +70,14 @@ def asked(console: str, method: str, path: str, body: str = "", **headers: str) 
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("path", ["/runs", "/events?page=/runs", "/static/console.js", "/changes/add-stock?sku=x"])
-def test_a_name_that_is_rebound_to_this_machine_gets_nothing(console: str, host: str, path: str) -> None:
+def test_name_rebound_to_this_machine_gets_nothing(console: str, host: str, path: str) -> None:
     status, text = asked(console, "GET", path, Host=host)
 
     assert status in (400, 403)
     assert "<html" not in text
 
 
-def test_a_form_of_another_site_changes_nothing(visitor: Page, console: str, site: Site, things: Things) -> None:
+def test_form_of_another_site_changes_nothing(visitor: Page, console: str, site: Site, things: Things) -> None:
     sku = things.sku(10)
     fields = {"sku": sku, "pieces": "5", "reason": "attack", "who": "attacker", "back": "/stock", "token": "0" * 64}
     inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
@@ -90,7 +90,7 @@ def test_a_form_of_another_site_changes_nothing(visitor: Page, console: str, sit
     assert stock.on_hand(things.stack)[sku] == 10
 
 
-def test_a_script_of_another_site_reads_and_changes_nothing(visitor: Page, console: str, site: Site) -> None:
+def test_script_of_another_site_reads_and_changes_nothing(visitor: Page, console: str, site: Site) -> None:
     site.page = "<p>hello</p>"
     visitor.goto(site.address)
     read = """async ([url, options]) => {
@@ -114,7 +114,7 @@ def test_another_site_cannot_embed_the_console(visitor: Page, console: str, site
     assert not [frame for frame in visitor.frames if "Runs" in frame.title()]
 
 
-def test_an_event_source_of_another_site_gets_no_event(visitor: Page, console: str, site: Site) -> None:
+def test_event_source_of_another_site_gets_no_event(visitor: Page, console: str, site: Site) -> None:
     site.page = "<p>hello</p>"
     visitor.goto(site.address)
     opened = """(url) => new Promise((done) => {
@@ -127,7 +127,7 @@ def test_an_event_source_of_another_site_gets_no_event(visitor: Page, console: s
     assert visitor.evaluate(opened, f"{console}/events?page=/runs") == "refused"
 
 
-def test_a_change_without_a_cookie_is_refused(console: str, things: Things) -> None:
+def test_change_without_a_cookie_is_refused(console: str, things: Things) -> None:
     sku = things.sku(10)
     host = urlsplit(console).netloc
     body = urlencode({"sku": sku, "pieces": "5", "reason": "x", "who": "x", "token": "0" * 64})
@@ -137,7 +137,7 @@ def test_a_change_without_a_cookie_is_refused(console: str, things: Things) -> N
     assert stock.on_hand(things.stack)[sku] == 10
 
 
-def test_a_token_of_another_console_is_refused(visitor: Page, console: str, things: Things) -> None:
+def test_token_of_another_console_is_refused(visitor: Page, console: str, things: Things) -> None:
     page, sku = visitor, things.sku(10)
     page.goto(f"{console}/changes/add-stock?sku={sku}")
     page.evaluate("document.querySelector('[name=token]').value = '0'.repeat(64)")
@@ -149,7 +149,7 @@ def test_a_token_of_another_console_is_refused(visitor: Page, console: str, thin
     assert stock.on_hand(things.stack)[sku] == 10
 
 
-def test_a_link_with_another_address_to_go_back_to_stays_here(page: Page, things: Things) -> None:
+def test_return_link_to_another_site_stays_here(page: Page, things: Things) -> None:
     sku = things.sku(10)
     for address in ("//attacker.example", "https://attacker.example/", "javascript:alert(1)"):
         page.goto(f"/changes/add-stock?{urlencode({'sku': sku, 'back': address})}")
@@ -157,7 +157,7 @@ def test_a_link_with_another_address_to_go_back_to_stays_here(page: Page, things
         assert page.locator("[name=back]").get_attribute("value") == "/"
 
 
-def test_a_get_changes_nothing(page: Page, things: Things) -> None:
+def test_get_changes_nothing(page: Page, things: Things) -> None:
     sku = things.sku(10)
     page.goto(f"/changes/add-stock?{urlencode({'sku': sku, 'pieces': 5, 'reason': 'x', 'who': 'x'})}")
 
@@ -186,14 +186,14 @@ def test_inline_scripts_and_styles_do_not_run(visitor: Page, console: str) -> No
     assert page.title() == "Runs · Stepwise"
 
 
-def test_the_console_listens_on_loopback_only(console: str) -> None:
+def test_console_listens_on_loopback_only(console: str) -> None:
     port = urlsplit(console).port
     listening = [one.laddr.ip for one in psutil.Process().net_connections("tcp") if one.laddr.port == port]
 
     assert set(listening) == {"127.0.0.1"}
 
 
-def test_a_path_does_not_leave_the_static_files(console: str) -> None:
+def test_path_cannot_escape_the_static_files(console: str) -> None:
     host = urlsplit(console).netloc
     for path in ("/static/../server.py", "/static/..%2fserver.py", "/static/%2e%2e/server.py", "/static//etc/passwd"):
         status, text = asked(console, "GET", path, Host=host)

@@ -30,7 +30,7 @@ def entry(page: Page, name: str) -> Locator:
     return page.locator("article.concern", has_text=name)
 
 
-def test_concerns_of_all_contexts_have_cause_command_and_page(
+def test_concerns_of_all_contexts_have_a_cause_a_command_and_a_page(
     page: Page, things: Things, blocked: Key, abandoned: str
 ) -> None:
     page.goto("/attention")
@@ -43,7 +43,7 @@ def test_concerns_of_all_contexts_have_cause_command_and_page(
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Leases of {abandoned}")
 
 
-def test_concerns_of_one_context_are_shown_alone(page: Page, blocked: Key, abandoned: str) -> None:
+def test_concerns_can_be_filtered_by_context(page: Page, blocked: Key, abandoned: str) -> None:
     page.goto("/attention")
     page.get_by_role("link", name="work", exact=True).click()
 
@@ -51,9 +51,7 @@ def test_concerns_of_one_context_are_shown_alone(page: Page, blocked: Key, aband
     expect(entry(page, name_of(blocked))).to_have_count(0)
 
 
-def test_a_button_does_what_the_command_says_and_the_concern_goes_away(
-    page: Page, things: Things, blocked: Key
-) -> None:
+def test_button_runs_the_command_and_the_concern_goes_away(page: Page, things: Things, blocked: Key) -> None:
     page.goto("/attention")
     entry(page, name_of(blocked)).get_by_role("link", name="Retry").click()
     expect(page.get_by_role("dialog")).to_contain_text(f"commands retry '{name_of(blocked)}'")
@@ -66,7 +64,7 @@ def test_a_button_does_what_the_command_says_and_the_concern_goes_away(
     assert seen.gate.finished == 2
 
 
-def test_messages_that_failed_are_sent_through_again(page: Page, things: Things) -> None:
+def test_failed_messages_are_redriven(page: Page, things: Things) -> None:
     queue = things.failed_message()
     page.goto("/attention?context=queues")
     entry(page, queue).get_by_role("link", name="Send again").click()
@@ -76,7 +74,7 @@ def test_messages_that_failed_are_sent_through_again(page: Page, things: Things)
     assert queues.find(things.stack, STACK_NAME, queue).waiting == 0
 
 
-def test_asking_is_no_change_until_it_is_confirmed(page: Page, things: Things) -> None:
+def test_nothing_changes_until_confirmed(page: Page, things: Things) -> None:
     key = things.blocked_key()
     page.goto("/attention")
     entry(page, name_of(key)).get_by_role("link", name="Skip").click()

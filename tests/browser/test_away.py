@@ -39,7 +39,7 @@ def away(running: emulator.Emulator, browser: Browser) -> Iterator[Away]:
         thread.join(10)
 
 
-def test_a_stack_that_goes_away_is_told_and_comes_back_by_itself(away: Away, things: Things) -> None:
+def test_lost_stack_is_reported_and_the_page_recovers_by_itself(away: Away, things: Things) -> None:
     page = away.page
     page.goto("/runs")
     page.wait_for_timeout(1000)
@@ -55,7 +55,7 @@ def test_a_stack_that_goes_away_is_told_and_comes_back_by_itself(away: Away, thi
     assert page.evaluate("window.same") is True
 
 
-def test_a_page_that_is_opened_while_the_stack_is_away_opens_once_it_is_back(away: Away) -> None:
+def test_page_opened_while_the_stack_is_away_loads_once_it_is_back(away: Away) -> None:
     page = away.page
     away.line.cut()
     answer = page.goto("/runs")
@@ -68,7 +68,7 @@ def test_a_page_that_is_opened_while_the_stack_is_away_opens_once_it_is_back(awa
     expect(page.get_by_role("heading", level=1)).to_have_text("Runs", timeout=20_000)
 
 
-def test_a_change_while_the_stack_is_away_says_why_it_was_not_made(away: Away, things: Things) -> None:
+def test_change_while_the_stack_is_away_says_why_it_failed(away: Away, things: Things) -> None:
     sku = things.sku(10)
     page = away.page
     page.goto(f"/changes/add-stock?sku={sku}")
@@ -80,7 +80,7 @@ def test_a_change_while_the_stack_is_away_says_why_it_was_not_made(away: Away, t
     away.line.mend()
 
 
-def test_a_console_that_stops_is_told(away: Away) -> None:
+def test_stopped_console_is_reported(away: Away) -> None:
     page = away.page
     page.goto("/runs")
     page.wait_for_timeout(500)
@@ -89,7 +89,7 @@ def test_a_console_that_stops_is_told(away: Away) -> None:
     expect(page.locator("#away")).to_contain_text("The console does not answer", timeout=20_000)
 
 
-def test_a_click_while_the_console_is_silent_raises_no_error_on_the_page(away: Away, things: Things) -> None:
+def test_click_while_the_console_is_down_raises_no_page_error(away: Away, things: Things) -> None:
     page, defects = away.page, list[str]()
     page.on("pageerror", lambda error: defects.append(str(error)))
     page.goto(f"/stock/{things.sku(10)}")

@@ -125,7 +125,7 @@ def test_every_link_leads_to_a_page(browser: Browser, console: str, addresses: d
     assert {href: status for href, status in found.items() if status != 200} == {}
 
 
-def test_a_change_is_made_by_the_keyboard_alone(page: Page, things: Things) -> None:
+def test_change_needs_only_the_keyboard(page: Page, things: Things) -> None:
     sku = things.sku(10)
     page.goto(f"/stock/{sku}")
     link = page.get_by_role("link", name="Add")
@@ -147,7 +147,7 @@ def test_a_change_is_made_by_the_keyboard_alone(page: Page, things: Things) -> N
     expect(page.locator(".told")).to_contain_text(f"{sku}: 10 -> 15 pieces on hand.")
 
 
-def test_lists_lead_to_details_by_the_keyboard(page: Page, addresses: dict[str, str]) -> None:
+def test_lists_lead_to_details_by_keyboard(page: Page, addresses: dict[str, str]) -> None:
     page.goto(addresses["orders"])
     page.locator("tbody th a").first.focus()
     # An order that arrives now is above it.
@@ -158,7 +158,7 @@ def test_lists_lead_to_details_by_the_keyboard(page: Page, addresses: dict[str, 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_has_one_heading_landmarks_and_no_unlabelled_control(
+def test_page_has_one_heading_landmarks_and_no_unlabelled_control(
     page: Page, addresses: dict[str, str], name: str
 ) -> None:
     page.goto(addresses[name])
@@ -185,7 +185,7 @@ def another(stack: Stack, **settings: Any) -> Iterator[str]:
         thread.join(30)
 
 
-def test_contexts_that_are_not_deployed_are_not_shown(browser: Browser, things: Things) -> None:
+def test_undeployed_contexts_are_not_shown(browser: Browser, things: Things) -> None:
     absent = ("ApprovalsTable", "TasksTable", "ImportsTable")
     outputs = {name: value for name, value in things.stack.outputs.items() if name not in absent}
     with another(replace(things.stack, outputs=outputs)) as address, opened(browser, address) as page:
@@ -200,7 +200,7 @@ def test_contexts_that_are_not_deployed_are_not_shown(browser: Browser, things: 
     assert status == 404
 
 
-def test_a_console_that_only_reads_has_no_button(browser: Browser, things: Things, addresses: dict[str, str]) -> None:
+def test_read_only_console_has_no_button(browser: Browser, things: Things, addresses: dict[str, str]) -> None:
     with another(things.stack, changes=False) as reading, opened(browser, reading) as page:
         for address in (one for name, one in addresses.items() if name != "dialog"):
             page.goto(address)

@@ -64,7 +64,7 @@ def started(things: Things, folder: Path, text: str, name: str, **fields: Any) -
     return imports.create(things.stack, {"tenant_code": new("tenant"), "type": "PRODUCT", "key": key, **fields})
 
 
-def test_the_imports_of_a_tenant_are_listed(page: Page, failed: ImportKey) -> None:
+def test_imports_of_a_tenant_are_listed(page: Page, failed: ImportKey) -> None:
     page.goto("/imports")
     page.get_by_label("Tenant").fill(failed.tenant_code)
     page.get_by_role("button", name="Show").click()
@@ -76,7 +76,7 @@ def test_the_imports_of_a_tenant_are_listed(page: Page, failed: ImportKey) -> No
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Import {name_of(failed)}")
 
 
-def test_errors_are_grouped_by_how_to_fix_them_and_lead_to_their_rows(page: Page, failed: ImportKey) -> None:
+def test_errors_are_grouped_by_remedy_and_link_to_their_rows(page: Page, failed: ImportKey) -> None:
     page.goto(address(failed))
     reasons = page.get_by_role("region", name="Failed rows, by how to fix them")
     expect(reasons.get_by_role("row", name="NotANumber")).to_contain_text("30")
@@ -90,7 +90,7 @@ def test_errors_are_grouped_by_how_to_fix_them_and_lead_to_their_rows(page: Page
     expect(row(page, 101)).to_contain_text("NotANumber price")
 
 
-def test_a_row_leads_to_its_key(page: Page, failed: ImportKey) -> None:
+def test_row_links_to_its_key(page: Page, failed: ImportKey) -> None:
     page.goto(address(failed))
     expect(row(page, 1)).to_contain_text("created")
     row(page, 1).get_by_role("link", name="PRODUCT#p1").click()
@@ -98,7 +98,7 @@ def test_a_row_leads_to_its_key(page: Page, failed: ImportKey) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Key {failed.tenant_code}/PRODUCT#p1")
 
 
-def test_a_hundred_thousand_rows_scroll_without_a_long_task(browser: Browser, page: Page, large: ImportKey) -> None:
+def test_grid_of_100000_rows_scrolls_without_a_long_task(browser: Browser, page: Page, large: ImportKey) -> None:
     page.goto(address(large))
     expect(row(page, 1)).to_contain_text("created")
     box = grid(page).bounding_box()
@@ -136,7 +136,7 @@ def milliseconds_of_tasks(trace: bytes) -> list[float]:
     return [one.get("tdur", one.get("dur", 0)) / 1000 for one in tasks]
 
 
-def test_every_request_of_the_grid_is_for_one_page(page: Page, large: ImportKey) -> None:
+def test_each_grid_request_is_for_one_page(page: Page, large: ImportKey) -> None:
     sizes: list[int] = []
     page.on("response", lambda answer: sizes.append(len(answer.body())) if "/rows?" in answer.url else None)
     page.goto(f"{address(large)}?row=54321")
@@ -146,7 +146,7 @@ def test_every_request_of_the_grid_is_for_one_page(page: Page, large: ImportKey)
     assert max(sizes) < 40_000
 
 
-def test_the_grid_is_used_by_the_keyboard_alone(page: Page, large: ImportKey) -> None:
+def test_grid_needs_only_the_keyboard(page: Page, large: ImportKey) -> None:
     page.goto(address(large))
     expect(row(page, 1)).to_contain_text("created")
     grid(page).focus()
@@ -163,7 +163,7 @@ def test_the_grid_is_used_by_the_keyboard_alone(page: Page, large: ImportKey) ->
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Key {large.tenant_code}/PRODUCT#p1")
 
 
-def test_a_row_is_found_by_its_number(page: Page, large: ImportKey) -> None:
+def test_row_is_found_by_its_number(page: Page, large: ImportKey) -> None:
     page.goto(address(large))
     page.get_by_label("Go to row").fill("99000")
     page.get_by_label("Go to row").press("Enter")
@@ -172,7 +172,7 @@ def test_a_row_is_found_by_its_number(page: Page, large: ImportKey) -> None:
     expect(page.locator("#grid-said")).to_have_text("Row 99000.")
 
 
-def test_a_retry_is_a_new_import_of_the_same_rows(page: Page, things: Things, folder: Path) -> None:
+def test_retry_is_a_new_import_of_the_same_rows(page: Page, things: Things, folder: Path) -> None:
     key = things.imported(folder, 100, "x")
     page.goto(address(key))
     page.get_by_role("link", name="Retry").click()
@@ -187,7 +187,7 @@ def test_a_retry_is_a_new_import_of_the_same_rows(page: Page, things: Things, fo
     assert [made.values.get("retry_of") for made in found] == [key.import_id, None]
 
 
-def test_a_check_stores_nothing_and_its_dialog_shows_its_own_command(page: Page, things: Things, folder: Path) -> None:
+def test_check_stores_nothing_and_its_dialog_shows_its_own_command(page: Page, things: Things, folder: Path) -> None:
     key = things.imported(folder, 100, "x")
     page.goto(address(key))
     page.get_by_role("link", name="Check", exact=True).click()
@@ -199,7 +199,7 @@ def test_a_check_stores_nothing_and_its_dialog_shows_its_own_command(page: Page,
     assert newest.validated
 
 
-def test_an_import_of_which_all_rows_succeeded_has_no_retry(page: Page, things: Things, folder: Path) -> None:
+def test_fully_successful_import_has_no_retry(page: Page, things: Things, folder: Path) -> None:
     key = things.imported(folder, 100)
     page.goto(address(key))
     expect(page.locator("main")).to_contain_text("COMPLETED")
@@ -210,7 +210,7 @@ def test_an_import_of_which_all_rows_succeeded_has_no_retry(page: Page, things: 
     refused(page, f"{name_of(key)} has ended; there is nothing to stop")
 
 
-def test_a_running_import_is_followed_and_stopped(page: Page, things: Things, folder: Path) -> None:
+def test_running_import_is_followed_and_stopped(page: Page, things: Things, folder: Path) -> None:
     with waiting(things, folder) as key:
         page.goto(address(key))
         expect(page.locator("main")).to_contain_text("CREATED")
@@ -223,7 +223,7 @@ def test_a_running_import_is_followed_and_stopped(page: Page, things: Things, fo
     assert imports.view(things.stack, key).made.values["stopped_by"] == "ann"
 
 
-def test_the_rows_of_a_running_import_get_their_outcomes(page: Page, things: Things, folder: Path) -> None:
+def test_rows_of_a_running_import_get_their_outcomes(page: Page, things: Things, folder: Path) -> None:
     with waiting(things, folder) as key:
         page.goto(address(key))
         expect(page.locator("main")).to_contain_text("CREATED")
@@ -234,9 +234,7 @@ def test_the_rows_of_a_running_import_get_their_outcomes(page: Page, things: Thi
     assert page.evaluate("window.kept")
 
 
-def test_no_value_of_a_row_is_on_the_page_and_a_file_name_runs_nothing(
-    page: Page, things: Things, folder: Path
-) -> None:
+def test_page_has_no_row_value_and_a_file_name_runs_no_script(page: Page, things: Things, folder: Path) -> None:
     hostile = HOSTILE.replace('"', "'")
     text = f'{HEADER}p1,"{hostile}",tea,private-price,JPY\n'
     key = started(things, folder, text, "<img src=x onerror=document.title='attacked'>.csv")
@@ -249,13 +247,13 @@ def test_no_value_of_a_row_is_on_the_page_and_a_file_name_runs_nothing(
     assert "attacked" not in page.title()
 
 
-def test_a_file_that_was_refused_says_why(page: Page, things: Things, folder: Path) -> None:
+def test_refused_file_says_why(page: Page, things: Things, folder: Path) -> None:
     key = started(things, folder, "code,name\np1,n\n", "refused.csv")
     page.goto(address(key))
 
     expect(page.locator(".answer.bad")).to_contain_text("MissingColumn category: The header has no column category")
 
 
-def test_an_address_that_names_no_import_is_said(page: Page) -> None:
+def test_unknown_import_is_reported(page: Page) -> None:
     page.goto("/imports/tenant1/nonsense")
     expect(page.locator("main")).to_contain_text("import_id:")

@@ -10,7 +10,7 @@ from tests.browser.asking import confirm, told
 from tests.browser.things import HOSTILE, Things
 
 
-def test_a_key_shows_who_waits_for_whom_and_a_retry_goes_on(page: Page, things: Things) -> None:
+def test_key_shows_who_waits_for_whom_and_a_retry_resumes_it(page: Page, things: Things) -> None:
     key = things.blocked_key()
     page.goto("/commands?show=blocked")
     page.get_by_role("row", name=name_of(key)).get_by_role("link", name=name_of(key)).click()
@@ -27,7 +27,7 @@ def test_a_key_shows_who_waits_for_whom_and_a_retry_goes_on(page: Page, things: 
     assert commands.view(things.stack, key).gate.finished == 2
 
 
-def test_a_dead_version_is_skipped_in_the_name_of_a_person(page: Page, things: Things) -> None:
+def test_dead_version_is_skipped_in_the_name_of_a_person(page: Page, things: Things) -> None:
     key = things.blocked_key()
     page.goto("/commands")
     row = page.get_by_role("row", name=name_of(key))
@@ -40,7 +40,7 @@ def test_a_dead_version_is_skipped_in_the_name_of_a_person(page: Page, things: T
     assert (decision.by, decision.reason) == ("ann", "never wanted")
 
 
-def test_a_decision_without_a_reason_is_refused(page: Page, things: Things) -> None:
+def test_decision_without_a_reason_is_refused(page: Page, things: Things) -> None:
     key = things.blocked_key()
     page.goto(f"/changes/retry-command?key={key.pk.removeprefix('TENANT#')}/{key.sk.replace('#', '%23')}")
     page.get_by_label("Why").evaluate("(field) => field.removeAttribute('required')")
@@ -50,7 +50,7 @@ def test_a_decision_without_a_reason_is_refused(page: Page, things: Things) -> N
     assert commands.view(things.stack, key).gate.blocked
 
 
-def test_a_target_that_lags_behind_is_rebuilt(page: Page, things: Things) -> None:
+def test_lagging_target_is_rebuilt(page: Page, things: Things) -> None:
     key = things.lagging_key()
     page.goto("/commands?show=lagging")
     page.get_by_role("row", name=name_of(key)).get_by_role("link", name="Rebuild").click()
@@ -61,7 +61,7 @@ def test_a_target_that_lags_behind_is_rebuilt(page: Page, things: Things) -> Non
     assert not commands.view(things.stack, key).gate.lagging
 
 
-def test_a_key_is_found_by_its_name_and_leads_to_the_run_of_a_version(page: Page, things: Things) -> None:
+def test_key_is_found_by_name_and_links_to_the_run_of_a_version(page: Page, things: Things) -> None:
     key = things.blocked_key()
     page.goto("/commands")
     page.get_by_role("textbox", name="Key").fill(name_of(key))
@@ -73,7 +73,7 @@ def test_a_key_is_found_by_its_name_and_leads_to_the_run_of_a_version(page: Page
     expect(page.locator("main")).to_contain_text("FAILED")
 
 
-def test_a_key_that_nothing_was_published_for_is_said(page: Page) -> None:
+def test_key_without_versions_is_reported(page: Page) -> None:
     page.goto("/commands/tenant1/PRODUCT%23nothing")
     expect(page.locator("main")).to_contain_text("nothing was published for tenant1/PRODUCT#nothing")
     page.goto("/commands?key=nonsense")

@@ -28,7 +28,7 @@ def test_work_of_unknown_outcome_is_resolved_with_its_result(page: Page, things:
     assert page.title() == f"Leases of {own} · Stepwise"
 
 
-def test_work_that_failed_for_good_is_resolved_with_its_error(page: Page, things: Things) -> None:
+def test_failed_work_is_resolved_with_its_error(page: Page, things: Things) -> None:
     own = things.abandoned_lease()
     page.goto(f"/leases/{own}")
     page.get_by_role("link", name="Resolve").click()
@@ -39,7 +39,7 @@ def test_work_that_failed_for_good_is_resolved_with_its_error(page: Page, things
     assert work.record(things.stack, own, JOB).error == ("ObjectNotReadable", "it is gone")
 
 
-def test_a_key_is_released_so_that_the_work_is_done_again(page: Page, things: Things) -> None:
+def test_released_key_runs_the_work_again(page: Page, things: Things) -> None:
     own = things.abandoned_lease()
     page.goto(f"/leases/{own}")
     page.get_by_role("link", name="Release").click()
@@ -49,7 +49,7 @@ def test_a_key_is_released_so_that_the_work_is_done_again(page: Page, things: Th
     assert work.record(things.stack, own, JOB).status is Status.RELEASED
 
 
-def test_a_result_that_is_no_json_is_refused(page: Page, things: Things) -> None:
+def test_result_that_is_not_json_is_refused(page: Page, things: Things) -> None:
     own = things.abandoned_lease()
     page.goto(f"/changes/resolve-lease?key={own}&work={JOB}")
     page.get_by_label("Result as JSON").fill("{")
@@ -60,7 +60,7 @@ def test_a_result_that_is_no_json_is_refused(page: Page, things: Things) -> None
     assert work.record(things.stack, own, JOB).status is Status.IN_PROGRESS
 
 
-def test_an_id_without_any_work_is_said(page: Page) -> None:
+def test_id_without_work_is_reported(page: Page) -> None:
     page.goto("/leases/nothing")
 
     expect(page.locator("main")).to_contain_text("nothing has no record of any work")

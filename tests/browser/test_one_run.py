@@ -21,7 +21,7 @@ def declined(things: Things) -> str:
     return things.placed(things.order(payment={"method": "card", "token": "tok_declined"}))
 
 
-def test_the_graph_shows_what_happened_in_words_too(page: Page, things: Things) -> None:
+def test_graph_also_says_what_happened_in_words(page: Page, things: Things) -> None:
     page.goto(f"/runs/OrderSaga/{declined(things)}")
 
     for name, told in (
@@ -38,14 +38,14 @@ def _kind(name: str) -> str:
     return "Fail" if name == "OrderFailed" else "Task"
 
 
-def test_the_caught_error_is_on_its_edge(page: Page, things: Things) -> None:
+def test_caught_error_is_on_its_edge(page: Page, things: Things) -> None:
     page.goto(f"/runs/OrderSaga/{declined(things)}")
 
     expect(page.locator("svg.graph .caught-error")).to_have_text("PaymentDeclined")
     expect(page.locator("svg.graph .way.taken.error")).to_have_count(1)
 
 
-def test_a_state_shows_input_output_attempts_cause_and_lines(page: Page, things: Things) -> None:
+def test_state_shows_input_output_attempts_cause_and_log_lines(page: Page, things: Things) -> None:
     order = declined(things)
     page.goto(f"/runs/OrderSaga/{order}")
     state(page, "ProcessPayment").click()
@@ -61,7 +61,7 @@ def test_a_state_shows_input_output_attempts_cause_and_lines(page: Page, things:
     assert all(order in line for line in lines.inner_text().strip().splitlines())
 
 
-def test_a_state_is_chosen_by_the_keyboard(page: Page, things: Things) -> None:
+def test_state_is_selected_by_keyboard(page: Page, things: Things) -> None:
     page.goto(f"/runs/OrderSaga/{things.placed()}")
     state(page, "ReserveInventory").focus()
     page.keyboard.press("Enter")
@@ -71,13 +71,13 @@ def test_a_state_is_chosen_by_the_keyboard(page: Page, things: Things) -> None:
     expect(page.get_by_role("heading", name="State", exact=True)).to_be_visible()
 
 
-def test_a_state_opens_without_scripts(page: Page, things: Things) -> None:
+def test_state_opens_without_scripts(page: Page, things: Things) -> None:
     page.goto(f"/runs/OrderSaga/{things.placed()}?state=ProcessOrder")
 
     expect(page.get_by_role("heading", name="ProcessOrder")).to_be_visible()
 
 
-def test_the_timeline_has_a_row_for_each_state(page: Page, things: Things) -> None:
+def test_timeline_has_a_row_for_each_state(page: Page, things: Things) -> None:
     page.goto(f"/runs/OrderSaga/{things.placed()}")
     table = page.get_by_role("table", name="Timeline")
 
@@ -89,7 +89,7 @@ def test_the_timeline_has_a_row_for_each_state(page: Page, things: Things) -> No
     expect(page.get_by_role("heading", name="ProcessPayment")).to_be_focused()
 
 
-def test_a_saga_shows_its_recovery_and_finalization(page: Page, things: Things) -> None:
+def test_saga_shows_its_recovery_and_finalization(page: Page, things: Things) -> None:
     order = things.order_not_undone()
     page.goto(f"/runs/OrderSaga/{order}")
 
@@ -100,7 +100,7 @@ def test_a_saga_shows_its_recovery_and_finalization(page: Page, things: Things) 
     expect(state(page, "ProcessRefund").locator(".count")).to_contain_text("×")
 
 
-def test_a_run_leads_to_its_order(page: Page, things: Things) -> None:
+def test_run_links_to_its_order(page: Page, things: Things) -> None:
     order = things.placed()
     page.goto(f"/runs/OrderSaga/{order}")
     page.locator("#live_head").get_by_role("link", name=order, exact=True).click()
@@ -108,7 +108,7 @@ def test_a_run_leads_to_its_order(page: Page, things: Things) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Order {order}")
 
 
-def test_a_run_goes_on_while_it_is_watched(page: Page, things: Things) -> None:
+def test_watched_run_continues(page: Page, things: Things) -> None:
     own = things.application_in_review()
     page.goto(f"/runs/AccountOpening/{own}")
     expect(page.locator("#live_head")).to_contain_text("RUNNING")
@@ -122,7 +122,7 @@ def test_a_run_goes_on_while_it_is_watched(page: Page, things: Things) -> None:
     expect(page.get_by_role("region", name="Output of the run")).to_be_visible()
 
 
-def test_a_map_counts_its_items(page: Page, things: Things) -> None:
+def test_map_counts_its_items(page: Page, things: Things) -> None:
     key = things.task("here", "never", "nowhere")
     page.goto(f"/runs?name={key.tenant_code}/{key.task_id}")
     page.get_by_role("link", name=f"{key.tenant_code}/{key.task_id}").click()
@@ -137,7 +137,7 @@ def test_a_map_counts_its_items(page: Page, things: Things) -> None:
     expect(page.locator(".visits a[aria-current]")).to_contain_text("item 1")
 
 
-def test_a_map_whose_item_fails_says_so(page: Page, things: Things) -> None:
+def test_map_with_a_failed_item_says_so(page: Page, things: Things) -> None:
     key = name_of(things.blocked_key())
     page.goto(f"/runs?status=FAILED&name={quote(key)}@1")
     page.get_by_role("link", name=f"{key}@1").click()
@@ -148,7 +148,7 @@ def test_a_map_whose_item_fails_says_so(page: Page, things: Things) -> None:
     expect(page.locator("svg.graph .caught-error").first).to_be_visible()
 
 
-def test_a_map_run_counts_its_items(page: Page, things: Things, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_map_run_counts_its_items(page: Page, things: Things, tmp_path_factory: pytest.TempPathFactory) -> None:
     key = things.imported(tmp_path_factory.mktemp("rows"), *range(30), processing_mode="STEP_FUNCTION")
     page.goto(f"/runs/ImportCsv/{key.import_id}")
 
@@ -157,7 +157,7 @@ def test_a_map_run_counts_its_items(page: Page, things: Things, tmp_path_factory
     )
 
 
-def test_branches_that_run_at_once_have_their_own_events(page: Page, things: Things) -> None:
+def test_concurrent_branches_have_their_own_events(page: Page, things: Things) -> None:
     own = things.application("Barbara Liskov")
     page.goto(f"/runs/AccountSetup/{own}")
 
@@ -200,7 +200,7 @@ def _tokens(things: Things, application: str) -> list[str]:
     return [token for token in found if token]
 
 
-def test_a_script_in_an_input_is_a_text(page: Page, things: Things) -> None:
+def test_script_in_an_input_is_shown_as_text(page: Page, things: Things) -> None:
     order = things.order(customer_id=HOSTILE, items=[{"sku": HOSTILE, "quantity": 1, "unit_price": 1}])
     arn, name = things.stack.outputs["OrderSagaArn"], order["order_id"]
     things.stack.stepfunctions.start_execution(stateMachineArn=arn, name=name, input=json.dumps(order))

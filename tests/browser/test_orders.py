@@ -29,7 +29,7 @@ def refunded(things: Things) -> str:
     return things.placed(things.order(quantity=11))
 
 
-def test_orders_are_listed_and_lead_to_their_pages(page: Page, confirmed: str) -> None:
+def test_orders_are_listed_and_link_to_their_pages(page: Page, confirmed: str) -> None:
     page.goto("/orders")
     row = page.get_by_role("row", name=confirmed)
     expect(row).to_contain_text("Confirmed")
@@ -39,7 +39,7 @@ def test_orders_are_listed_and_lead_to_their_pages(page: Page, confirmed: str) -
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Order {confirmed}")
 
 
-def test_the_filters_are_in_the_address(page: Page, confirmed: str, refunded: str) -> None:
+def test_filters_are_in_the_url(page: Page, confirmed: str, refunded: str) -> None:
     page.goto("/orders")
     page.get_by_label("Status").select_option("Pending")
     page.get_by_role("button", name="Show").click()
@@ -54,7 +54,7 @@ def test_the_filters_are_in_the_address(page: Page, confirmed: str, refunded: st
     expect(page.get_by_role("row", name=refunded)).to_have_count(0)
 
 
-def test_sagas_that_failed_are_listed_with_their_cause(page: Page, declined: str) -> None:
+def test_failed_sagas_are_listed_with_their_cause(page: Page, declined: str) -> None:
     page.goto("/orders")
     page.get_by_label("Failed sagas").check()
     page.get_by_role("button", name="Show").click()
@@ -62,7 +62,7 @@ def test_sagas_that_failed_are_listed_with_their_cause(page: Page, declined: str
     expect(page.get_by_role("row", name=declined)).to_contain_text("PaymentDeclined")
 
 
-def test_a_filter_that_does_not_exist_is_refused_with_a_sentence(page: Page) -> None:
+def test_unknown_filter_is_refused_with_an_explanation(page: Page) -> None:
     answer = page.goto("/orders?status=Lost")
     assert answer
     assert answer.status == 422
@@ -95,7 +95,7 @@ def test_older_orders_are_on_the_next_page(page: Page, things: Things) -> None:
     assert len(seen) == len(set(seen))
 
 
-def test_an_order_shows_its_rows_records_and_runs(page: Page, confirmed: str) -> None:
+def test_order_shows_its_rows_records_and_runs(page: Page, confirmed: str) -> None:
     page.goto(f"/orders/{confirmed}")
     for step in ("ProcessOrder", "ProcessPayment", "ReserveInventory"):
         expect(page.get_by_role("row", name=step)).to_contain_text("COMMITTED")
@@ -105,7 +105,7 @@ def test_an_order_shows_its_rows_records_and_runs(page: Page, confirmed: str) ->
     expect(page).to_have_url(re.compile(f"/runs/OrderSaga/{confirmed}"))
 
 
-def test_the_money_of_an_order_stands_where_its_row_says(page: Page, confirmed: str) -> None:
+def test_gateway_balance_of_an_order_matches_its_row(page: Page, confirmed: str) -> None:
     page.goto(f"/orders/{confirmed}")
     expect(page.locator(".answer.good")).to_contain_text("The gateway holds 3,000 JPY, as the payment's row says.")
     expect(page.get_by_role("region", name="The gateway's ledger")).to_contain_text("succeeded")
@@ -121,15 +121,13 @@ def test_the_money_of_an_order_stands_where_its_row_says(page: Page, confirmed: 
         ("declined", "No money has moved at the gateway."),
     ],
 )
-def test_money_that_is_not_kept_is_nowhere(
-    page: Page, request: pytest.FixtureRequest, which: str, sentence: str
-) -> None:
+def test_money_not_held_is_shown_nowhere(page: Page, request: pytest.FixtureRequest, which: str, sentence: str) -> None:
     page.goto(f"/orders/{request.getfixturevalue(which)}")
 
     expect(page.locator("section", has_text="Where is the money?")).to_contain_text(sentence)
 
 
-def test_money_that_the_rows_do_not_know_is_an_alarm(page: Page, things: Things, confirmed: str) -> None:
+def test_money_missing_from_the_rows_is_an_alarm(page: Page, things: Things, confirmed: str) -> None:
     """Somebody refunds it at the gateway, and tells nobody."""
     own = things.placed()
     gateway = GatewayClient(things.stack.services["gateway"])
@@ -141,7 +139,7 @@ def test_money_that_the_rows_do_not_know_is_an_alarm(page: Page, things: Things,
     expect(page.locator(".answer.bad")).to_contain_text("The gateway holds 0 JPY; by the payment's row it is 3,000 JPY")
 
 
-def test_a_running_order_is_followed_without_a_reload(page: Page, things: Things) -> None:
+def test_running_order_is_followed_without_a_reload(page: Page, things: Things) -> None:
     with things.order_that_runs() as own:
         page.goto(f"/orders/{own}")
         expect(page.get_by_role("row", name="saga")).to_contain_text("RUNNING")
@@ -152,7 +150,7 @@ def test_a_running_order_is_followed_without_a_reload(page: Page, things: Things
     assert page.evaluate("window.kept")
 
 
-def test_an_order_that_is_not_undone_is_recovered_by_its_button(page: Page, things: Things) -> None:
+def test_stuck_order_is_recovered_by_its_button(page: Page, things: Things) -> None:
     own = things.order_not_undone()
     page.goto(f"/orders/{own}")
     expect(page.locator("main")).to_contain_text("Not undone: ProcessOrder, ProcessPayment")
@@ -167,21 +165,21 @@ def test_an_order_that_is_not_undone_is_recovered_by_its_button(page: Page, thin
     assert orders.view(things.stack, own).payment["status"] == "Refunded"  # type: ignore[index]
 
 
-def test_a_good_order_is_not_recovered_and_the_dialog_says_why(page: Page, confirmed: str) -> None:
+def test_good_order_is_not_recovered_and_the_dialog_says_why(page: Page, confirmed: str) -> None:
     page.goto(f"/changes/recover-order?order_id={confirmed}")
     page.get_by_role("button", name="Recover the order").click()
 
     expect(page.get_by_role("alert").filter(has_text="succeeded")).to_contain_text(f"order {confirmed} has succeeded")
 
 
-def test_no_page_of_an_order_has_the_card_token(page: Page, confirmed: str) -> None:
+def test_no_order_page_shows_the_card_token(page: Page, confirmed: str) -> None:
     page.goto(f"/orders/{confirmed}")
 
     assert "tok_visa" not in page.content()
     assert page.title() == f"Order {confirmed} · Stepwise"
 
 
-def test_what_a_customer_wrote_runs_nothing(page: Page, things: Things) -> None:
+def test_customer_text_runs_no_script(page: Page, things: Things) -> None:
     own = things.refused_order(customer_id=HOSTILE, currency=HOSTILE)
     for address in ("/orders?failed=yes", f"/orders/{own}", f"/runs/OrderSaga/{own}"):
         page.goto(address)
@@ -190,7 +188,7 @@ def test_what_a_customer_wrote_runs_nothing(page: Page, things: Things) -> None:
         assert page.locator("main img").count() == 0
 
 
-def test_an_order_that_does_not_exist_is_said(page: Page) -> None:
+def test_unknown_order_is_reported(page: Page) -> None:
     answer = page.goto("/orders/no-such-order")
     assert answer
     assert answer.status == 404

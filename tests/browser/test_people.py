@@ -14,7 +14,7 @@ from tests.kit.injection import eventually
 NAME = "Grace Brewster Hopper"
 
 
-def test_an_approval_is_given_with_a_comment_and_leads_to_its_application(page: Page, things: Things) -> None:
+def test_approval_takes_a_comment_and_links_to_its_application(page: Page, things: Things) -> None:
     own = things.application_in_review(NAME)
     page.goto("/approvals")
     row = page.get_by_role("row", name=things.review(own))
@@ -33,7 +33,7 @@ def test_an_approval_is_given_with_a_comment_and_leads_to_its_application(page: 
     assert approvals.view(things.stack, things.review(own)).values["comment"] == HOSTILE
 
 
-def test_a_rejection_from_the_list_ends_the_application(page: Page, things: Things) -> None:
+def test_rejection_from_the_list_ends_the_application(page: Page, things: Things) -> None:
     own = things.application_in_review()
     page.goto("/approvals?group=account-opening")
     page.get_by_role("row", name=things.review(own)).get_by_role("link", name="Reject").click()
@@ -46,7 +46,7 @@ def test_a_rejection_from_the_list_ends_the_application(page: Page, things: Thin
     assert applications.view(things.stack, own).status == "REJECTED"
 
 
-def test_a_second_decision_is_refused_with_the_sentence_of_the_command_line(page: Page, things: Things) -> None:
+def test_second_decision_is_refused_with_the_message_of_the_command_line(page: Page, things: Things) -> None:
     own = things.review(things.application_in_review())
     page.goto(f"/changes/reject-approval?approval_id={own}")
     approvals.decide(things.stack, own, "approve", "ann")
@@ -66,7 +66,7 @@ def test_no_page_says_who_applies(page: Page, things: Things) -> None:
             assert secret not in page.content()
 
 
-def test_applications_are_listed_by_status_and_lead_to_their_runs(page: Page, things: Things) -> None:
+def test_applications_are_listed_by_status_and_link_to_their_runs(page: Page, things: Things) -> None:
     own = things.application("Ada Lovelace")
     page.goto("/applications")
     page.get_by_label("Status").select_option("APPROVED")
@@ -79,7 +79,7 @@ def test_applications_are_listed_by_status_and_lead_to_their_runs(page: Page, th
     expect(page).to_have_url(re.compile(f"/runs/AccountOpening/{own}"))
 
 
-def test_a_setup_that_is_not_undone_is_recovered_by_its_button(page: Page, things: Things) -> None:
+def test_stuck_setup_is_recovered_by_its_button(page: Page, things: Things) -> None:
     own = things.application_not_undone()
     page.goto("/attention?context=applications")
     page.locator("article.concern", has_text=own).get_by_role("link", name="Recover").click()

@@ -48,6 +48,6 @@ def test_attention(camera: Page, things: Things) -> None:
     take(camera, "attention", "/attention", 620)
 
 
-def test_an_import(camera: Page, things: Things, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_import(camera: Page, things: Things, tmp_path_factory: pytest.TempPathFactory) -> None:
     key = things.imported(tmp_path_factory.mktemp("rows"), 100, "x", 300, 400, "y", 600)
     take(camera, "import", f"/imports/{key.tenant_code}/{key.import_id}")

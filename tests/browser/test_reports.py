@@ -10,7 +10,7 @@ from tests.browser.things import Things
 from tests.kit.injection import eventually
 
 
-def test_a_day_has_its_orders_and_revenue_and_changes_live(page: Page, things: Things) -> None:
+def test_day_shows_its_orders_and_revenue_and_updates_live(page: Page, things: Things) -> None:
     today = datetime.now(UTC).date()
     things.placed()
     eventually(lambda: bool(report.lines(things.stack, today.isoformat())))
@@ -32,7 +32,7 @@ def _revenue(things: Things) -> int:
     return sum(line.revenue for line in lines if line.currency == "JPY")
 
 
-def test_the_day_before_is_a_link_away_and_empty(page: Page) -> None:
+def test_previous_day_is_a_link_away_and_empty(page: Page) -> None:
     page.goto("/reports")
     before = (datetime.now(UTC).date() - timedelta(days=1)).isoformat()
     page.get_by_role("link", name=before).click()
@@ -41,7 +41,7 @@ def test_the_day_before_is_a_link_away_and_empty(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("No order was created on this day.")
 
 
-def test_a_day_that_is_none_is_refused(page: Page) -> None:
+def test_invalid_day_is_refused(page: Page) -> None:
     page.goto("/reports?date=2026-13-01")
 
     expect(page.locator("main")).to_contain_text("date: '2026-13-01' is not YYYY-MM-DD")

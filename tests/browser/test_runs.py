@@ -9,7 +9,7 @@ from stepwise.operations import approvals, orders
 from tests.browser.things import HOSTILE, Things, new
 
 
-def test_a_run_is_found_by_its_business_key(page: Page, things: Things) -> None:
+def test_run_is_found_by_its_business_key(page: Page, things: Things) -> None:
     order = things.placed()
     page.goto("/runs")
     page.get_by_label("Business key").fill(order)
@@ -39,7 +39,7 @@ def test_runs_are_filtered_by_machine_status_and_time(page: Page, things: Things
     expect(page.locator("tbody")).to_contain_text("No run fits.")
 
 
-def test_a_new_run_is_on_the_screen_within_half_a_second(page: Page, things: Things) -> None:
+def test_new_run_appears_within_half_a_second(page: Page, things: Things) -> None:
     page.goto("/runs")
     page.wait_for_timeout(1500)
     seconds = []
@@ -54,7 +54,7 @@ def test_a_new_run_is_on_the_screen_within_half_a_second(page: Page, things: Thi
     assert sorted(seconds)[2] < 0.5, seconds
 
 
-def test_the_end_of_a_run_is_shown_without_a_reload(page: Page, things: Things) -> None:
+def test_end_of_a_run_is_shown_without_a_reload(page: Page, things: Things) -> None:
     own = things.application_in_review()
     page.goto(f"/runs?machine=AccountOpening&name={own}")
     mine = page.locator("tbody tr")
@@ -92,14 +92,14 @@ def test_older_runs_are_a_page_away(page: Page, things: Things) -> None:
     expect(page.locator("tbody tr")).to_have_count(5, timeout=60_000)
 
 
-def test_a_wrong_filter_says_what_is_allowed(page: Page) -> None:
+def test_invalid_filter_says_what_is_allowed(page: Page) -> None:
     page.goto("/runs?status=LOST")
     expect(page.locator("main")).to_contain_text("status: 'LOST' is none of RUNNING, SUCCEEDED")
     page.goto("/runs?since=yesterday")
     expect(page.locator("main")).to_contain_text("since: 'yesterday' is no time (ISO 8601)")
 
 
-def test_a_script_in_a_filter_is_a_text(page: Page) -> None:
+def test_script_in_a_filter_is_shown_as_text(page: Page) -> None:
     page.goto("/runs")
     page.get_by_label("Business key").fill(HOSTILE)
     page.get_by_role("button", name="Show").click()
@@ -108,7 +108,7 @@ def test_a_script_in_a_filter_is_a_text(page: Page) -> None:
     expect(page).to_have_title("Runs · Stepwise")
 
 
-def test_a_run_that_does_not_exist_says_so(page: Page) -> None:
+def test_unknown_run_is_reported(page: Page) -> None:
     for address, sentence in (
         ("/runs/OrderSaga/no-such-run", "there is no execution no-such-run"),
         ("/runs/NoMachine/x", "the stack has no machine NoMachine"),

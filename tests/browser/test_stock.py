@@ -23,7 +23,7 @@ def test_pieces_are_added_with_a_reason_and_kept_in_the_history(page: Page, thin
     assert page.title() == f"Stock of {sku} · Stepwise"
 
 
-def test_stock_is_set_as_counted_and_the_same_change_is_made_once(page: Page, things: Things) -> None:
+def test_stock_is_set_as_counted_and_a_repeated_change_applies_once(page: Page, things: Things) -> None:
     sku = things.sku(10)
     for sentence in (f"{sku}: 10 -> 7 pieces on hand.", "Changed nothing: made before"):
         page.goto(f"/stock/{sku}")
@@ -34,7 +34,7 @@ def test_stock_is_set_as_counted_and_the_same_change_is_made_once(page: Page, th
     assert stock.on_hand(things.stack)[sku] == 7
 
 
-def test_a_new_sku_gets_its_first_pieces(page: Page, things: Things) -> None:
+def test_new_sku_gets_its_first_pieces(page: Page, things: Things) -> None:
     sku = new("sku")
     page.goto("/stock")
     page.get_by_role("link", name="Stock a SKU").click()
@@ -47,7 +47,7 @@ def test_a_new_sku_gets_its_first_pieces(page: Page, things: Things) -> None:
     assert stock.on_hand(things.stack)[sku] == 3
 
 
-def test_a_wrong_change_writes_nothing_and_keeps_what_was_typed(page: Page, things: Things) -> None:
+def test_invalid_change_writes_nothing_and_keeps_the_input(page: Page, things: Things) -> None:
     sku = things.sku(10)
     page.goto(f"/changes/add-stock?sku={sku}")
     page.get_by_label("Pieces").fill("0")
@@ -62,7 +62,7 @@ def test_a_wrong_change_writes_nothing_and_keeps_what_was_typed(page: Page, thin
     assert stock.changes(things.stack, sku) == []
 
 
-def test_a_sale_changes_the_page_without_a_reload(page: Page, things: Things) -> None:
+def test_sale_updates_the_page_without_a_reload(page: Page, things: Things) -> None:
     order = things.order(quantity=3)
     sku = order["items"][0]["sku"]
     page.goto(f"/stock/{sku}")

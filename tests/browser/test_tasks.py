@@ -19,7 +19,7 @@ def failed(things: Things) -> TaskKey:
     return things.task("here", "late", "never")
 
 
-def test_the_tasks_of_a_tenant_are_listed_by_status(page: Page, failed: TaskKey) -> None:
+def test_tasks_of_a_tenant_are_listed_by_status(page: Page, failed: TaskKey) -> None:
     page.goto(f"/tasks?tenant={failed.tenant_code}&status=COMPLETED_WITH_FAILURES")
     expect(page.get_by_role("row", name=name_of(failed))).to_contain_text("COMPLETED_WITH_FAILURES")
     page.get_by_label("Status").select_option("COMPLETED")
@@ -29,7 +29,7 @@ def test_the_tasks_of_a_tenant_are_listed_by_status(page: Page, failed: TaskKey)
     expect(page.get_by_role("row", name=name_of(failed))).to_have_count(0)
 
 
-def test_failed_items_are_retried_by_the_button(page: Page, things: Things, failed: TaskKey) -> None:
+def test_failed_items_are_retried_by_button(page: Page, things: Things, failed: TaskKey) -> None:
     page.goto(f"/tasks/{failed.tenant_code}/{failed.task_id}")
     items = page.get_by_role("region", name="Items").get_by_role("row")
     expect(items.nth(1)).to_contain_text("FAILED")
@@ -45,13 +45,13 @@ def test_failed_items_are_retried_by_the_button(page: Page, things: Things, fail
     assert (seen.task.attempt, len(seen.failed)) == (2, 1)
 
 
-def test_a_status_needs_a_tenant(page: Page) -> None:
+def test_status_requires_a_tenant(page: Page) -> None:
     page.goto("/tasks?status=FAILED")
 
     expect(page.locator("main")).to_contain_text("status: needs a tenant")
 
 
-def test_a_task_that_does_not_exist_is_said(page: Page) -> None:
+def test_unknown_task_is_reported(page: Page) -> None:
     page.goto("/tasks/tenant1/nothing")
 
     expect(page.locator("main")).to_contain_text("tenant1/nothing: no such task of this tenant")

@@ -21,7 +21,7 @@ CALLBACK = "Wait For Review"
 every_task = each("name", TASKS)
 
 
-def test_the_states_are_those_of_the_contract() -> None:
+def test_states_match_the_contract() -> None:
     assert list(MACHINE.states) == [
         "Perform Automated Checks",
         "Human Review Required?",
@@ -42,7 +42,7 @@ def test_the_states_are_those_of_the_contract() -> None:
 
 
 @each("check", CHECKS)
-def test_a_check_that_fails_flags_and_answers_like_a_check(check: str) -> None:
+def test_failed_check_flags_and_returns_like_a_check(check: str) -> None:
     checked, flags = TASKS[f"Check {check}"], TASKS[f"Flag {check}"]
 
     assert [catcher["Next"] for catcher in checked["Catch"]] == [f"Flag {check}"]
@@ -65,7 +65,7 @@ def test_every_failure_leads_to_application_failed() -> None:
     }
 
 
-def test_the_outcome_of_an_account_setup_that_exists_is_read() -> None:
+def test_outcome_of_an_existing_account_setup_is_read() -> None:
     first, _ = TASKS["Approve Application"]["Catch"]
 
     assert first["ErrorEquals"] == ["StepFunctions.ExecutionAlreadyExistsException"]
@@ -73,18 +73,18 @@ def test_the_outcome_of_an_account_setup_that_exists_is_read() -> None:
     assert not retries(TASKS["Approve Application"], "States.TaskFailed")
 
 
-def test_the_timeout_of_a_review_is_a_day_after_it_is_due() -> None:
+def test_review_times_out_a_day_after_its_due_date() -> None:
     parameter = TEMPLATE["Parameters"]["ReviewSeconds"]
 
     assert TASKS[CALLBACK]["TimeoutSeconds"] == parameter["MaxValue"] + DAY == parameter["Default"] + DAY
 
 
-def test_account_setup_ends_before_the_state_that_waits_for_it() -> None:
+def test_account_setup_ends_before_the_state_waiting_for_it() -> None:
     assert TASKS["Approve Application"]["TimeoutSeconds"] > MACHINES["AccountSetup"].definition["TimeoutSeconds"]
 
 
 @every_task
-def test_a_task_carries_the_name_of_the_execution_and_no_input(name: str) -> None:
+def test_task_passes_the_execution_name_and_no_input(name: str) -> None:
     """The input is never read, so an execution that somebody starts by hand is about its own name."""
     parameters: dict[str, Any] = TASKS[name]["Parameters"]
     paths = set(re.findall(r"\$\.[\w.]+|\$\$\.[\w.]+", str(parameters)))
@@ -94,7 +94,7 @@ def test_a_task_carries_the_name_of_the_execution_and_no_input(name: str) -> Non
 
 
 @every_task
-def test_every_transient_error_is_tried_again(name: str) -> None:
+def test_every_transient_error_is_retried(name: str) -> None:
     # A sweep is no state; leases and outside work are those of account-setup.
     errors = leaves(TransientError, {"runtime", "accounts"}) | {"Contention", "StoreUnavailable"}
     own = errors - {
@@ -109,5 +109,5 @@ def test_every_transient_error_is_tried_again(name: str) -> None:
 
 
 @each("reason", Reason)
-def test_the_guide_has_every_reason(reason: Reason) -> None:
+def test_guide_lists_every_reason(reason: Reason) -> None:
     assert f"`{reason}`" in (ROOT / "docs" / "account-opening.md").read_text()

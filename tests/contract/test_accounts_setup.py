@@ -60,11 +60,11 @@ BACKWARD = [
 ]
 
 
-def test_the_steps_run_in_the_order_of_the_definition() -> None:
+def test_steps_run_in_definition_order() -> None:
     assert tasks(SETUP.states, SETUP.definition["StartAt"]) == [*FORWARD, "MarkApproved"]
 
 
-def test_the_compensations_run_in_the_order_of_the_definition() -> None:
+def test_compensations_run_in_definition_order() -> None:
     assert tasks(SETUP.states, UNDO) == BACKWARD
     assert tasks(RECOVERY.states, RECOVERY.definition["StartAt"]) == BACKWARD
 
@@ -75,7 +75,7 @@ def test_every_failure_leads_to_all_compensations(name: str) -> None:
 
 
 @pytest.mark.parametrize("machine", [SETUP, RECOVERY], ids=lambda machine: machine.name)
-def test_a_compensation_that_gives_up_holds_back_its_ancestors_only(machine: Any) -> None:
+def test_failed_compensation_holds_back_only_its_ancestors(machine: Any) -> None:
     """In a branch, it ends the branch without an error, so that the other one goes on. Then nothing else is undone."""
     group = machine.states[UNDO]
     for branch in group["Branches"]:
@@ -95,7 +95,7 @@ def test_a_compensation_that_gives_up_holds_back_its_ancestors_only(machine: Any
 
 
 @pytest.mark.parametrize(("name", "state"), TASKS)
-def test_a_function_gets_the_input_of_the_saga_and_nothing_else(name: str, state: State) -> None:
+def test_function_gets_only_the_saga_input(name: str, state: State) -> None:
     assert state["Parameters"] == {
         "FunctionName": f"${{{name_of(name)}FunctionArn}}",
         "Payload.$": "$$.Execution.Input",
@@ -109,13 +109,13 @@ def test_every_transient_error_is_retried(name: str, state: State) -> None:
     assert {error for error in errors if not retries(state, error)} == set()
 
 
-def test_the_sweep_takes_no_application_whose_setup_may_still_run() -> None:
+def test_sweep_skips_applications_whose_setup_may_still_run() -> None:
     variables = FUNCTIONS["SweepAccountsFunction"].properties["Environment"]["Variables"]
 
     assert int(variables["FINALIZE_AFTER_SECONDS"]) > SETUP.definition["TimeoutSeconds"]
 
 
-def test_a_sweep_begins_a_finalization_only_if_there_is_time_for_a_whole_one() -> None:
+def test_sweep_starts_a_finalization_only_with_time_to_finish_it() -> None:
     seconds = max(FUNCTIONS[name].timeout for name in ("FinalizeAccountFunction", "FinalizeOrderFunction"))
 
     def has_time(milliseconds: int) -> bool:
@@ -127,7 +127,7 @@ def test_a_sweep_begins_a_finalization_only_if_there_is_time_for_a_whole_one() -
         assert FUNCTIONS[name].timeout > 2 * seconds
 
 
-def test_the_finalization_knows_the_table_of_every_step() -> None:
+def test_finalization_has_the_table_of_every_step() -> None:
     variables = Stack().resolve(FUNCTIONS["FinalizeAccountFunction"].properties["Environment"]["Variables"])
 
     assert json.loads(variables["STEP_TABLES"]) == {step.table: step.table for step in ACCOUNT_SETUP.deployed}

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from stepwise.deployment.templates import load
-from tests.contract.alarms import ALARMS
 from tests.contract.causes import CAUSES, Cause
+from tests.kit.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.metric_math import Metric, Points, is_on, metrics
 from tests.kit.project import ROOT
@@ -47,7 +47,7 @@ def test_148_causes_share_at_most_70_alarms_of_at_most_ten_metrics_each() -> Non
     assert all(len(watched) <= MAX_METRICS for watched in WATCHED.values())
 
 
-def test_no_alarm_is_on_while_nothing_happens() -> None:
+def test_no_alarm_is_on_when_idle() -> None:
     assert {name for name, alarm in ALARMS.items() if is_on(alarm, QUIET, PARAMETERS)} == set()
 
 
@@ -55,7 +55,7 @@ def test_no_alarm_is_on_just_below_its_threshold() -> None:
     assert on(harmless=tuple(CAUSES)) == set()
 
 
-def test_monitoring_decides_on_every_alarm_and_the_dashboard() -> None:
+def test_monitoring_parameter_controls_every_alarm_and_the_dashboard() -> None:
     shared = load(ROOT / "stacks" / "observability.yaml")["Resources"]
     own = {name: RESOURCES[name] for name in ALARMS.keys() - shared.keys()}
 
@@ -65,14 +65,14 @@ def test_monitoring_decides_on_every_alarm_and_the_dashboard() -> None:
 
 
 @each("cause", CAUSES, ids=str)
-def test_a_cause_alone_raises_one_alarm(cause: Cause) -> None:
+def test_single_cause_raises_one_alarm(cause: Cause) -> None:
     (alarm,) = on(cause)
 
     assert watching(cause) == {alarm}
 
 
 @each(("cause", "other"), list(neighbours()), ids=str)
-def test_a_cause_beside_another_of_its_kind_keeps_its_alarm_on_until_both_are_gone(cause: Cause, other: Cause) -> None:
+def test_alarm_stays_on_until_both_causes_of_its_kind_are_gone(cause: Cause, other: Cause) -> None:
     assert on(cause, other) == on(cause) | on(other)
     assert on(cause, harmless=(other,)) == on(cause)
     assert on(other, harmless=(cause,)) == on(other)
@@ -98,7 +98,7 @@ def test_metrics_of_several_resources_are_named_after_them() -> None:
     assert odd == []
 
 
-def test_function_of_metrics_is_missing_where_one_is_unless_it_is_filled() -> None:
+def test_metric_math_has_no_data_if_a_metric_has_none_unless_filled() -> None:
     queries = [
         {
             "Id": name,

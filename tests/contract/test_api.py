@@ -46,12 +46,12 @@ def routes(stack: Stack) -> dict[str, Any]:
     return {f"{method} {path}": one["security"] for path, item in paths.items() for method, one in item.items()}
 
 
-def test_the_stack_has_the_routes_of_the_document() -> None:
+def test_stack_has_the_documented_routes() -> None:
     assert rendered(STACK.read_text(), json.loads(DOCUMENT.read_bytes())) == STACK.read_text(), "run 'make api'"
 
 
 @every_operation
-def test_an_operation_has_a_function(operation: Operation) -> None:
+def test_every_operation_has_a_function(operation: Operation) -> None:
     assert callable(getattr(importlib.import_module(f"api.{operation.module}"), operation.name))
 
 
@@ -59,7 +59,7 @@ def test_no_route_is_open() -> None:
     assert {json.dumps(one) for one in routes(Stack()).values()} == {'[{"sigv4": []}]'}
 
 
-def test_under_jwt_each_route_needs_the_scope_of_its_context() -> None:
+def test_under_jwt_every_route_requires_its_contexts_scope() -> None:
     found = routes(JWT)
 
     assert found.pop("x-amazon-apigateway-any-method $default") == [{"jwt": []}]
@@ -70,25 +70,25 @@ def test_under_jwt_each_route_needs_the_scope_of_its_context() -> None:
 
 
 @every_operation
-def test_everything_but_what_belongs_to_the_stack_has_a_tenant(operation: Operation) -> None:
+def test_everything_but_stack_wide_resources_has_a_tenant(operation: Operation) -> None:
     assert operation.for_tenants == (operation.module not in BELONGS_TO_THE_STACK)
 
 
 @every_operation
-def test_every_post_takes_an_idempotency_key(operation: Operation) -> None:
+def test_every_post_accepts_an_idempotency_key(operation: Operation) -> None:
     names = {one["name"] for one in operation.parameters}
 
     assert ("Idempotency-Key" in names) == (operation.body is not None)
 
 
-def test_no_page_of_another_origin_may_call_it_unless_it_is_named() -> None:
+def test_other_origins_may_call_it_only_if_listed() -> None:
     named = Stack(parameters={"ApiCorsOrigins": "https://a.example,https://b.example"}).resolve(BODY)
 
     assert not Stack().resolve(BODY).get("x-amazon-apigateway-cors")
     assert named["x-amazon-apigateway-cors"]["allowOrigins"] == ["https://a.example", "https://b.example"]
 
 
-def test_the_access_log_has_no_body_no_token_and_no_name() -> None:
+def test_access_log_has_no_body_token_or_name() -> None:
     text = RESOURCES["HttpApiStage"]["Properties"]["AccessLogSettings"]["Format"]
 
     assert json.loads(text)
@@ -101,14 +101,12 @@ def test_requests_are_throttled() -> None:
     assert settings["ThrottlingRateLimit"] == settings["ThrottlingBurstLimit"] == {"Ref": "ApiRequestRate"}
 
 
-def test_the_guide_has_every_route() -> None:
+def test_guide_lists_every_route() -> None:
     assert [key for key in OPERATIONS if f"`{key}`" not in GUIDE] == []
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_of_the_guide_sends_what_the_document_takes(
-    example: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_guide_examples_match_the_document(example: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sent: list[Any] = []
 
     def answered(_: requests.Session, request: requests.PreparedRequest, **__: Any) -> requests.Response:

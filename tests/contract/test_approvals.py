@@ -33,7 +33,7 @@ every_wait = pytest.mark.parametrize("state", WAITING.values(), ids=WAITING)
 
 
 @every_wait
-def test_a_state_passes_what_the_function_takes(state: Any) -> None:
+def test_state_passes_the_input_of_its_function(state: Any) -> None:
     payload = _payload(state)
     assert state["Resource"].endswith(":lambda:invoke.waitForTaskToken")
     assert payload.items() >= FROM_THE_CONTEXT.items()
@@ -49,7 +49,7 @@ def test_a_state_passes_what_the_function_takes(state: Any) -> None:
 
 
 @every_wait
-def test_the_last_resort_comes_a_day_after_the_approval_is_due(state: Any) -> None:
+def test_last_resort_fires_a_day_after_the_approval_is_due(state: Any) -> None:
     assert state["TimeoutSeconds"] == _payload(state)["due_in_seconds"] + DAY
     retried = {error for retrier in state["Retry"] for error in retrier["ErrorEquals"]}
     assert "States.Timeout" not in retried

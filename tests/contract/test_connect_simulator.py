@@ -73,7 +73,7 @@ def call(connect: Any, operation: str, parameters: Document) -> Document:
     return without_metadata(getattr(connect, xform_name(operation))(**parameters))
 
 
-def test_every_answer_is_one_that_the_stub_accepts(connect: Connect) -> None:
+def test_every_answer_passes_the_stub(connect: Connect) -> None:
     stubbed, done = client("http://127.0.0.1:9"), set()
     for operation, parameters in calls(connect):
         answer = call(connect.client, operation, parameters)
@@ -84,7 +84,7 @@ def test_every_answer_is_one_that_the_stub_accepts(connect: Connect) -> None:
     assert done == OPERATIONS.keys()
 
 
-def test_answers_repeat_the_fields_of_the_request(connect: Connect) -> None:
+def test_answers_echo_the_request_fields(connect: Connect) -> None:
     """Answers about a resource contain every field of its request that they can."""
     user = connect.user(connect.instance(), Tags={"row": "1"}, PhoneConfig={"PhoneType": "SOFT_PHONE"})
     created = connect.client.create_user(**user)
@@ -96,18 +96,18 @@ def test_answers_repeat_the_fields_of_the_request(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("name", [*OPERATIONS, *ERRORS])
-def test_its_document_names_every_operation_and_every_error(name: str) -> None:
+def test_simulator_docs_name_every_operation_and_error(name: str) -> None:
     assert re.search(rf"\b{name}\b", DOCUMENT)
 
 
 @pytest.mark.parametrize("field", [*Settings.__struct_fields__, *Fault.__struct_fields__])
-def test_its_document_explains_every_field_of_its_settings_and_faults(field: str) -> None:
+def test_simulator_docs_explain_every_setting_and_fault_field(field: str) -> None:
     """In code style, because many of them are also plain words."""
     assert f"`{field}`" in DOCUMENT
 
 
 @pytest.mark.parametrize(("code", "status"), ERRORS.items())
-def test_every_error_arrives_as_its_class_as_from_the_stub(connect: Connect, code: str, status: int) -> None:
+def test_every_error_is_raised_as_the_class_the_stub_raises(connect: Connect, code: str, status: int) -> None:
     connect.control.fail("ListUsers", code, message="on request")
     with pytest.raises(getattr(connect.client.exceptions, code)) as caught:
         connect.client.list_users(InstanceId="i-1")
@@ -122,7 +122,7 @@ def test_every_error_arrives_as_its_class_as_from_the_stub(connect: Connect, cod
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
-def test_an_error_of_the_simulator_is_one_that_the_operation_has(connect: Connect, operation: str) -> None:
+def test_simulator_returns_only_errors_of_the_operation(connect: Connect, operation: str) -> None:
     """For a missing resource, each operation returns an error that the model lists for it."""
     shape = MODEL.operation_model(operation).input_shape
     anything: Document = {"Username": "a", "tags": {"a": "1"}, "tagKeys": ["a"], "SecurityProfileIds": ["p"]}

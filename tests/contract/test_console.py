@@ -30,7 +30,7 @@ def test_every_machine_has_a_starter() -> None:
 
 
 @pytest.mark.parametrize("machine", STARTERS)
-def test_a_starter_names_the_functions_that_may_start_the_machine(machine: str) -> None:
+def test_starter_lists_the_functions_that_may_start_the_machine(machine: str) -> None:
     may = {
         _word(function)
         for function in FUNCTIONS.values()

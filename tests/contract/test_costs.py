@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 from benchmarks import results
 from benchmarks.costs import invocations
 from stepwise.operations.stack import Stack
-from tests.contract.alarms import ALARMS
+from tests.kit.alarms import ALARMS
 from tests.kit.metric_math import metrics as alarm_metrics
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, of_type
@@ -20,14 +20,14 @@ TEXT = (ROOT / "docs" / "costs.md").read_text()
 PRICES: dict[str, float] = json.loads((ROOT / "benchmarks" / "prices.json").read_text())["prices"]
 
 
-def test_the_write_units_of_the_calls_add_up_to_what_was_counted() -> None:
+def test_write_units_of_calls_add_up_to_the_measured_total() -> None:
     table = TEXT.partition("| call | units | arithmetic |")[2].partition("\n\n")[0]
     parts = map(int, re.findall(r"^\| [^|]+ \| (\d+) \|", table, re.MULTILINE))
 
     assert sum(parts) == float(results.written("benchmarks.costs", "success")["writes"])
 
 
-def test_the_events_that_buckets_opt_in_to_are_paid_for() -> None:
+def test_cost_includes_bucket_events() -> None:
     opted = {name for name, body in of_type("AWS::S3::Bucket").items() if "EventBridgeConfiguration" in str(body)}
     ((cost, objects),) = re.findall(r"(0\.\d+) for ([\d,]+) objects of a job", TEXT)
 
@@ -35,7 +35,7 @@ def test_the_events_that_buckets_opt_in_to_are_paid_for() -> None:
     assert float(cost) == pytest.approx(int(objects.replace(",", "")) * PRICES["s3_event"])
 
 
-def test_every_alarm_and_metric_of_logs_is_paid_for() -> None:
+def test_cost_includes_every_alarm_and_log_metric() -> None:
     metrics = {
         (str(made["MetricNamespace"]), made["MetricName"])
         for one in of_type("AWS::Logs::MetricFilter").values()
@@ -48,14 +48,14 @@ def test_every_alarm_and_metric_of_logs_is_paid_for() -> None:
     assert f" {len(metrics)} metrics of logs × 0.30 | {len(metrics) * 0.3:.2f} |" in TEXT
 
 
-def test_a_month_adds_up() -> None:
+def test_monthly_cost_adds_up() -> None:
     table = TEXT.partition("| every month, whatever the traffic | USD |")[2].partition("\n\n")[0]
     *parts, total = (float(cost) for cost in re.findall(r"\| \**([\d.]+)\** \|$", table, re.MULTILINE))
 
     assert total == pytest.approx(sum(parts))
 
 
-def test_the_sweeps_of_a_month_are_those_of_the_schedules() -> None:
+def test_monthly_sweep_count_matches_the_schedules() -> None:
     events = [event for one in FUNCTIONS.values() for event in one.properties.get("Events", {}).values()]
     schedules = [event["Properties"]["Schedule"] for event in events if event["Type"] == "Schedule"]
     minutes = [int(re.fullmatch(r"rate\((\d+) minutes?\)", schedule)[1]) for schedule in schedules]
@@ -63,7 +63,7 @@ def test_the_sweeps_of_a_month_are_those_of_the_schedules() -> None:
     assert f" {sum(30 * 24 * 60 // every for every in minutes):,} sweeps" in TEXT
 
 
-def test_the_invocations_of_more_functions_than_one_page_of_log_groups_has_are_counted() -> None:
+def test_invocations_are_counted_across_pages_of_log_groups() -> None:
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     logs: Any = boto3.client("logs", region_name="us-east-1", **keys)
     no_session: Any = None

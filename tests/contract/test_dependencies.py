@@ -91,7 +91,7 @@ def import_in_lambda(names: list[str], *, before: str = "", after: str = "") -> 
     return subprocess.run([sys.executable, "-c", script], env=LAMBDA, capture_output=True, text=True, check=False)
 
 
-def test_every_package_has_its_arrows() -> None:
+def test_every_package_has_import_rules() -> None:
     assert set(ARROWS) == set(DEPLOYED)
 
 
@@ -122,25 +122,25 @@ def test_deployed_code_imports_only_deployed_code(package: str) -> None:
     assert imports(package) <= known
 
 
-def test_the_idempotency_layer_needs_nothing_but_python() -> None:
+def test_idempotency_layer_needs_only_python() -> None:
     assert imports("idempotency") <= {"idempotency"} | sys.stdlib_module_names
 
 
 @each("path", DEPLOYED_FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_deployed_code_does_not_know_of_the_laptop(path: Path) -> None:
+def test_deployed_code_knows_nothing_about_local_runs(path: Path) -> None:
     text = path.read_text().lower()
 
     assert [word for word in FORBIDDEN_WORDS if word in text] == []
 
 
-def test_importing_needs_no_environment_and_makes_no_client() -> None:
+def test_import_reads_no_environment_and_creates_no_client() -> None:
     everything = [module for package in DEPLOYED for module in modules(package)]
     run = import_in_lambda(everything, before=NO_CLIENT)
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "imported\n", "")
 
 
-def test_a_client_is_made_without_what_makes_a_cold_start_long() -> None:
+def test_clients_skip_slow_cold_start_work() -> None:
     ready = (
         "from runtime.dynamodb import dynamodb\nimport os\nos.environ['AWS_DEFAULT_REGION'] = 'us-east-1'\ndynamodb()"
     )
@@ -151,7 +151,7 @@ def test_a_client_is_made_without_what_makes_a_cold_start_long() -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "[]\nimported\n", "")
 
 
-def test_the_command_line_starts_without_x_ray() -> None:
+def test_command_line_starts_without_x_ray() -> None:
     """Outside of Lambda its import takes a third of the start."""
     paths = [*map(str, PATH)]
     script = f"import sys\nsys.path[:0] = {paths}\nimport stepwise.cli.app\nprint('aws_xray_sdk' in sys.modules)"

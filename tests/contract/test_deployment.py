@@ -23,7 +23,7 @@ def test_stage_sets_existing_parameters(stage: str) -> None:
     assert {pair.partition("=")[0] for pair in overrides} <= set(TEMPLATE["Parameters"])
 
 
-def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
+def test_stages_are_separate_stacks_deployed_alike() -> None:
     names = [STAGES[stage]["global"]["parameters"]["stack_name"] for stage in ("dev", "prod")]
     capabilities = {STAGES[stage]["deploy"]["parameters"]["capabilities"] for stage in ("default", "dev", "prod")}
 
@@ -32,14 +32,14 @@ def test_stages_are_stacks_of_their_own_and_deployed_alike() -> None:
 
 
 @pytest.mark.parametrize("resource", RETAINED)
-def test_guide_names_what_is_kept(resource: str) -> None:
+def test_guide_lists_retained_resources(resource: str) -> None:
     protected = RESOURCES[resource].get("Properties", {}).get("DeletionProtectionEnabled")
     called = "every table with `DeletionProtectionEnabled`" if protected else f"`{resource}`"
 
     assert called in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
 
 
-def test_the_command_that_encrypts_a_machine_is_one_of_the_api() -> None:
+def test_documented_machine_encryption_command_is_in_the_api() -> None:
     call = get_session().get_service_model("stepfunctions").operation_model("UpdateStateMachine").input_shape.members
     ((options, settings),) = re.findall(r"update-state-machine (.+?) \\\n +--encryption-configuration (\S+)", GUIDE)
     given = dict(pair.split("=") for pair in settings.split(","))
@@ -51,7 +51,7 @@ def test_the_command_that_encrypts_a_machine_is_one_of_the_api() -> None:
     assert given["type"] in call["encryptionConfiguration"].members["type"].enum
 
 
-def test_the_role_that_deploys_may_make_every_kind_of_resource() -> None:
+def test_deployment_role_may_create_every_resource_type() -> None:
     table = GUIDE.partition("## The role that deploys")[2].partition("## ")[0]
     gradual = {"codedeploy"}
     needed = {body["Type"].split("::")[1].lower() for body in RESOURCES.values()} - {"serverless"} | gradual

@@ -41,7 +41,7 @@ def test_every_function_has_a_row(function: str) -> None:
 
 
 @each("state", sorted({state for machine in MACHINES.values() for state in machine.states}))
-def test_the_docs_name_every_state(state: str) -> None:
+def test_docs_name_every_state(state: str) -> None:
     assert state in MACHINE_DOCS or state.replace(":", "_") in MACHINE_DOCS
 
 
@@ -63,7 +63,7 @@ def test_definition_names_uncatchable_errors(machine: str) -> None:
 
 
 @each("store", [*of_type("AWS::DynamoDB::Table"), *of_type("AWS::S3::Bucket")])
-def test_the_inventory_of_personal_data_names_every_store(store: str) -> None:
+def test_personal_data_inventory_lists_every_store(store: str) -> None:
     assert re.search(rf"^\|[^|]*\b{store}\b", (ROOT / "docs" / "personal-data.md").read_text(), re.MULTILINE)
 
 
@@ -80,12 +80,12 @@ def named(pattern: re.Pattern[str], files: list[Path]) -> list[tuple[str, str]]:
 
 
 @each(("file", "target"), named(MAKE, DOCUMENTS))
-def test_every_make_target_of_the_documents_is_one_that_make_lists(file: str, target: str) -> None:
+def test_every_documented_make_target_is_listed_by_make(file: str, target: str) -> None:
     assert re.search(rf"^{target}:.*## ", MAKEFILE, re.MULTILINE)
 
 
 @each(("file", "target"), named(MAKE, RUN_BY_MACHINES))
-def test_every_make_target_of_workflow_and_hooks_exists(file: str, target: str) -> None:
+def test_every_make_target_in_workflow_and_hooks_exists(file: str, target: str) -> None:
     assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
 
 
@@ -97,7 +97,7 @@ def headings(path: Path) -> set[str]:
 
 
 @each("document", DOCUMENTS, ids=lambda path: path.name)
-def test_a_link_into_a_document_leads_to_a_heading(document: Path) -> None:
+def test_link_fragments_match_a_heading(document: Path) -> None:
     found = re.findall(r"\]\(([^):#\s]*)#([^)\s]+)\)", document.read_text())
     targets = [(document.parent / path if path else document, anchor) for path, anchor in found]
 
@@ -121,7 +121,7 @@ def indexed() -> Iterator[tuple[str, int]]:
             yield from ((page, number) for number in range(int(first), int(last or first) + 1))
 
 
-def test_each_decision_has_one_section_and_one_entry_in_the_index() -> None:
+def test_each_decision_has_one_section_and_one_index_entry() -> None:
     sections = [(page, number) for page in DECISIONS for number in decided(page)]
     numbers = [number for _, number in sections]
 
@@ -130,7 +130,7 @@ def test_each_decision_has_one_section_and_one_entry_in_the_index() -> None:
 
 
 @each(("file", "number"), named(REFERENCES, [*DOCUMENTS, *sorted((ROOT / "functions").rglob("*.py"))]))
-def test_a_referenced_decision_has_a_section_or_a_successor(file: str, number: str) -> None:
+def test_referenced_decision_has_a_section_or_a_successor(file: str, number: str) -> None:
     superseded = DECISIONS["README.md"].partition("Superseded: ")[2]
 
     assert int(number) in {number for page in DECISIONS for number in decided(page)} or number in superseded
@@ -153,7 +153,7 @@ def tree() -> Iterator[tuple[str, str]]:
             yield "", folder
 
 
-def test_the_architecture_lists_every_stack_package_and_folder() -> None:
+def test_architecture_lists_every_stack_package_and_folder() -> None:
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name.isalpha()}
     layers = {path.parent.name for path in (ROOT / "layers").glob("*/*")}
     listed = {
@@ -171,7 +171,7 @@ def test_ci_runs_make_test() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_the_supported_python_is_the_runtime() -> None:
+def test_supported_python_is_the_runtime() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     runtime = TEMPLATE["Globals"]["Function"]["Runtime"].removeprefix("python")
     major, minor = map(int, runtime.split("."))
@@ -181,6 +181,6 @@ def test_the_supported_python_is_the_runtime() -> None:
     assert settings["tool"]["ruff"]["target-version"] == f"py{major}{minor}"
 
 
-def test_every_error_of_the_layer_passes_the_handler_under_its_own_name() -> None:
+def test_handler_passes_every_layer_error_under_its_own_name() -> None:
     ours = [cls for cls in exceptions().values() if cls.__module__.startswith("idempotency")]
     assert [cls.__name__ for cls in ours if not issubclass(cls, IdempotencyError)] == []

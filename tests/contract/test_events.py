@@ -36,28 +36,28 @@ def test_every_event_has_an_expectation() -> None:
 
 
 @each("event", EVENTS)
-def test_an_event_is_indented_by_two_spaces(event: str) -> None:
+def test_events_are_indented_by_two_spaces(event: str) -> None:
     indents = [len(line) - len(line.lstrip(" ")) for line in EVENTS[event].read_text().splitlines()]
 
     assert [indent for indent in indents if indent % 2] == []
 
 
 @each("event", VALID)
-def test_the_event_of_a_saga_function_is_an_order(event: str) -> None:
+def test_saga_function_events_are_orders(event: str) -> None:
     assert parse_order(read_json(EVENTS[event])).order_id
 
 
 @each("event", INVALID)
-def test_event_named_so_is_not_an_order(event: str) -> None:
+def test_invalid_order_event_is_not_an_order(event: str) -> None:
     with pytest.raises(InvalidOrder):
         parse_order(read_json(EVENTS[event]))
 
 
-def test_there_is_an_invalid_order_event() -> None:
+def test_invalid_order_event_exists() -> None:
     assert INVALID
 
 
-def test_the_declined_payment_is_declined() -> None:
+def test_declined_payment_is_declined() -> None:
     order = parse_order(read_json(EVENTS["process_payment_declined"]))
 
     with pytest.raises(PaymentDeclined, match="declined"):
@@ -65,7 +65,7 @@ def test_the_declined_payment_is_declined() -> None:
 
 
 @each("event", VALID)
-def test_only_the_out_of_stock_event_orders_more_than_seeded(event: str) -> None:
+def test_only_the_out_of_stock_event_orders_more_than_was_seeded(event: str) -> None:
     seeded = read_json(ROOT / "src" / "stepwise" / "cli" / "seed_stock.json")
     items = parse_order(read_json(EVENTS[event])).items
     short = any(item.quantity > seeded[item.sku] for item in items)

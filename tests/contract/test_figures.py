@@ -28,7 +28,7 @@ def test_every_benchmark_shows_its_figures_under_its_name() -> None:
     assert {f"benchmarks.{name}" for name in shown} == set(PROGRAMS)
 
 
-def test_no_figure_is_typed() -> None:
+def test_no_figure_is_typed_by_hand() -> None:
     assert [one.name for one in results.sections(results.DOCUMENT.read_text()) if not one.is_as_written] == []
 
 
@@ -46,7 +46,7 @@ def _show(name: str = "benchmarks.tasks", items: str = "1.25") -> None:
     results.show(name, views.table("Tasks", ["type", "items/s"], [["checksum", items]]))
 
 
-def test_figures_are_written_twice_and_a_typed_one_is_found(document: Path) -> None:
+def test_figures_are_written_twice_and_a_typed_one_is_detected(document: Path) -> None:
     _show()
     _show(items="2.50")
     text = document.read_text()
@@ -64,14 +64,14 @@ def test_figures_are_written_twice_and_a_typed_one_is_found(document: Path) -> N
     assert not typed.is_as_written
 
 
-def test_figures_without_a_digest_are_typed() -> None:
+def test_figures_without_a_digest_count_as_typed() -> None:
     (section,) = results.sections(EMPTY.replace("\n<!-- end", "\n12 a second\n<!-- end"))
 
     assert not section.is_as_written
 
 
 @pytest.mark.usefixtures("document")
-def test_a_program_without_a_section_is_refused() -> None:
+def test_program_without_a_section_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"figures of benchmarks\.other"):
         _show("benchmarks.other")
 

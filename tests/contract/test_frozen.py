@@ -34,7 +34,7 @@ def _renamed(name: str) -> str:
     return f"New{name}" if any(map(name.startswith, IDS)) and name not in TEMPLATE["Parameters"] else name
 
 
-def test_new_logical_ids_in_another_order_change_nothing() -> None:
+def test_reordered_new_logical_ids_change_nothing() -> None:
     resources = {f"New{name}": renamed(RESOURCES[name]) for name in reversed(RESOURCES)}
     moved = {**renamed({**TEMPLATE, "Resources": {}}), "Resources": resources}
 

@@ -67,35 +67,35 @@ def is_exact_table(resource: Any) -> bool:
 
 
 @every_function
-def test_a_handler_exists(function: Function) -> None:
+def test_handler_exists(function: Function) -> None:
     assert callable(getattr(importlib.import_module(function.module), function.handler))
 
 
 @every_function
-def test_a_function_is_named_after_its_handler(function: Function) -> None:
+def test_function_is_named_after_its_handler(function: Function) -> None:
     assert function.name == f"{function.state}Function"
     assert function.handler == snake_case(function.state)
 
 
 @every_function
-def test_a_function_is_described(function: Function) -> None:
+def test_function_is_described(function: Function) -> None:
     assert len(function.properties["Description"]) > len(function.name)
     assert " - " not in function.properties["Description"]
 
 
 @every_function
-def test_a_function_is_built_with_its_bytecode(function: Function) -> None:
+def test_function_is_built_with_its_bytecode(function: Function) -> None:
     assert RESOURCES[function.name].get("Metadata") == {"BuildMethod": "makefile"}
 
 
 @every_function
-def test_a_function_has_a_role_of_its_own(function: Function) -> None:
+def test_function_has_its_own_role(function: Function) -> None:
     assert function.role == f"{function.state}Role"
     assert "Policies" not in function.properties
 
 
 @every_function
-def test_a_function_logs_to_a_group_of_its_own(function: Function) -> None:
+def test_function_logs_to_its_own_group(function: Function) -> None:
     assert function.log_group == f"{function.state}LogGroup"
     assert function.log_group in of_type("AWS::Logs::LogGroup")
 
@@ -138,25 +138,25 @@ def test_every_role_has_a_user() -> None:
 
 
 @every_statement
-def test_a_statement_allows_one_service_a_few_named_actions(statement: Statement) -> None:
+def test_statement_allows_a_few_named_actions_of_one_service(statement: Statement) -> None:
     assert len(statement.services) == 1
     assert not any("*" in action for action in statement.actions)
     assert len(statement.actions) <= MAX_ACTIONS or statement.resources == ("*",)
 
 
 @every_statement
-def test_only_actions_without_resource_types_are_allowed_on_all(statement: Statement) -> None:
+def test_only_actions_without_resource_types_use_a_wildcard(statement: Statement) -> None:
     wide = (one for one in statement.resources if "*" in str(one))
     bounded = (one in (LISTED_INSTANCES, ANY_EXECUTION) or BOUNDED.fullmatch(str(one)) for one in wide)
 
     assert all(bounded) or not any(reference()[action].knows_resources for action in statement.actions)
 
 
-def test_the_reference_has_every_action_that_is_granted() -> None:
+def test_reference_has_every_granted_action() -> None:
     assert {action for one in STATEMENTS for action in one.actions} - set(reference()) == set(), "run 'make actions'"
 
 
 @every_statement
-def test_a_statement_on_tables_names_each(statement: Statement) -> None:
+def test_table_statement_names_each_table(statement: Statement) -> None:
     of_tables = statement.services == {"dynamodb"} and statement.actions != ("dynamodb:ListStreams",)
     assert not of_tables or all(map(is_exact_table, statement.resources))

@@ -98,14 +98,14 @@ def test_functions_have_no_alias_by_default() -> None:
     assert kinds.isdisjoint({"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CodeDeploy::DeploymentGroup"})
 
 
-def test_a_changed_parameter_publishes_every_function(first: dict[str, Any]) -> None:
+def test_changed_parameter_publishes_every_function(first: dict[str, Any]) -> None:
     second = made(release_of(TEMPLATE, {"RecordLifetimeDays": "100"}))
 
     assert len(versions(second) - versions(first)) == len(FUNCTIONS)
 
 
 @pytest.mark.parametrize("file", ["layers/idempotency/idempotency/errors.py", "layers/dependencies/requirements.txt"])
-def test_a_changed_layer_publishes_every_function(checkout: Path, file: str, first: dict[str, Any]) -> None:
+def test_changed_layer_publishes_every_function(checkout: Path, file: str, first: dict[str, Any]) -> None:
     (checkout / file).write_text((checkout / file).read_text() + "\n# changed\n")
 
     second = made(release_of(TEMPLATE, {}, root=checkout))
@@ -113,7 +113,7 @@ def test_a_changed_layer_publishes_every_function(checkout: Path, file: str, fir
     assert len(versions(second) - versions(first)) == len(FUNCTIONS)
 
 
-def test_the_same_release_publishes_nothing(checkout: Path, first: dict[str, Any]) -> None:
+def test_same_release_publishes_nothing(checkout: Path, first: dict[str, Any]) -> None:
     """Neither a parameter set to its current value nor bytecode changes a function."""
     cache = checkout / "functions" / "__pycache__"
     cache.mkdir(exist_ok=True)
@@ -152,12 +152,12 @@ def test_rolled_back_release_can_be_deployed_again(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("leave", [False, True])
-def test_no_resource_waits_for_itself(release: str, leave: bool) -> None:
+def test_no_resource_depends_on_itself(release: str, leave: bool) -> None:
     """An alias waits for its deployment group. If that waited for an alarm, it would wait for the machine's aliases."""
     assert circle(made(release, leave=leave)) == set()
 
 
-def test_state_machines_call_aliases_and_may_call_what_running_executions_call(first: dict[str, Any]) -> None:
+def test_state_machines_call_aliases_and_keep_grants_of_running_executions(first: dict[str, Any]) -> None:
     for machine, properties in of_type("AWS::Serverless::StateMachine").items():
         before = [value for key, value in properties["DefinitionSubstitutions"].items() if key.endswith("FunctionArn")]
         called = [first[machine]["Properties"]["DefinitionSubstitutions"][key] for key in keys(properties)]
@@ -168,7 +168,7 @@ def test_state_machines_call_aliases_and_may_call_what_running_executions_call(f
         assert all(one in allowed for one in [*before, *called])
 
 
-def test_leaving_keeps_aliases_for_running_executions(release: str) -> None:
+def test_leaving_gradual_deployment_keeps_aliases_for_running_executions(release: str) -> None:
     left = made(release, leave=True)
 
     assert set(left) >= ALIASES
@@ -189,7 +189,7 @@ def invocable(role: Mapping[str, Any]) -> list[Any]:
     return [arn for one in found if one.get("Action") == "lambda:InvokeFunction" for arn in one["Resource"]]
 
 
-def test_whatever_calls_a_function_calls_its_alias(first: dict[str, Any]) -> None:
+def test_every_caller_of_a_function_uses_its_alias(first: dict[str, Any]) -> None:
     """Also a function whose environment names another one."""
     callers = {name: body for name, body in first.items() if body["Type"] not in NO_CALLERS}
     plain = {name: found for name, body in callers.items() if (found := named(body["Properties"]) & set(FUNCTIONS))}
@@ -199,7 +199,7 @@ def test_whatever_calls_a_function_calls_its_alias(first: dict[str, Any]) -> Non
     assert kinds >= {"AWS::Events::Rule", "AWS::Lambda::EventSourceMapping", "AWS::Lambda::Function"}
 
 
-def test_roles_allow_a_function_with_and_without_its_alias(first: dict[str, Any]) -> None:
+def test_roles_allow_functions_with_and_without_alias(first: dict[str, Any]) -> None:
     """Versions and executions keep calling what they started with. A role must not name a function in another way."""
     for role in of_kind(first, "AWS::IAM::Role") & set(RESOURCES):
         arns = invocable(first[role])
@@ -220,7 +220,7 @@ def test_codedeploy_watches_existing_alarms(first: dict[str, Any]) -> None:
     assert all(f"`{alarm}`" in GUIDE for alarm in ALARMS)
 
 
-def test_shifting_by_codedeploy_needs_the_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codedeploy_traffic_shifting_requires_the_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gradual, "_standing", lambda _: ({"Monitoring": "false"}, ""))
 
     with pytest.raises(ValueError, match="Monitoring=true"):
@@ -234,31 +234,31 @@ def test_all_at_once_needs_no_codedeploy(release: str) -> None:
     assert not [name for name, body in resources.items() if "CodeDeploy" in body["Type"] or "UpdatePolicy" in body]
 
 
-def test_a_description_has_room_for_the_release(first: dict[str, Any]) -> None:
+def test_description_leaves_room_for_the_release(first: dict[str, Any]) -> None:
     described = [first[name]["Properties"]["Description"] for name in of_kind(first, "AWS::Lambda::Function")]
 
     assert max(map(len, described)) <= 256
 
 
-def test_an_arn_in_a_text_is_refused() -> None:
+def test_arn_inside_a_text_is_rejected() -> None:
     resources = {**RESOURCES, "Topic": {"Type": "X", "Properties": {"Arn": {"Fn::Sub": "${RunJobFunction.Arn}:x"}}}}
 
     with pytest.raises(ValueError, match=r"write !GetAtt RunJobFunction\.Arn"):
         gradual.gradual({**TEMPLATE, "Resources": resources}, "1")
 
 
-def test_a_template_is_written_as_it_is_read(tmp_path: Path, release: str) -> None:
+def test_template_is_written_as_read(tmp_path: Path, release: str) -> None:
     template: Template = gradual.gradual(TEMPLATE, release)
     (tmp_path / "template.yaml").write_text(dump(template))
 
     assert load(tmp_path / "template.yaml") == template
 
 
-def test_the_settings_of_the_local_stack_are_no_stage() -> None:
+def test_local_stack_settings_are_not_a_stage() -> None:
     assert set(stages()) == {"default", "dev", "prod"}
 
 
-def test_a_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepwise.deployment.stages.ROOT", tmp_path)
     told = '[prod.global.parameters]\nstack_name = "stepwise"\n[prod.build.parameters]\nbuild_dir = "built"\n'
     (tmp_path / "samconfig.toml").write_text(told)
@@ -266,14 +266,14 @@ def test_a_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pyte
     assert stages()["prod"].built == "built"
 
 
-def test_a_stage_has_the_parameters_that_sam_reads() -> None:
+def test_stage_has_the_parameters_sam_reads() -> None:
     assert stages()["prod"].parameters == {"LogRetentionDays": "90"}
     assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
     with pytest.raises(ValueError, match="B: write NAME=VALUE"):
         pairs(["A=1", "B"])
 
 
-def test_sam_reads_each_parameter_whole() -> None:
+def test_sam_reads_each_parameter_in_full() -> None:
     given = {"AlertEmail": "", "DefaultRoutingProfile": "Basic Routing Profile", "Text": 'a "quoted" word'}
     read = "import json, sys; from samcli.cli.types import CfnParameterOverridesType as Type; "
     read += "print(json.dumps(Type().convert(tuple(sys.argv[1:]), None, None)))"

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from stepwise.cli.app import app
-from tests.contract.alarms import ALARMS
+from tests.kit.alarms import ALARMS
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import DEPLOYED, DOCUMENTS, ROOT, sources
@@ -29,14 +29,14 @@ KEYWORDS = {
 
 
 @each("alarm", ALARMS)
-def test_handbook_explains_an_alarm_in_the_section_of_its_kind_with_a_command(alarm: str) -> None:
+def test_handbook_explains_each_alarm_in_its_section_with_a_command(alarm: str) -> None:
     named = re.compile(rf"^(?:\| [^|]*)?`{alarm}`|^`.+`{alarm}`", re.MULTILINE)
     (text,) = (text for text in SECTIONS.values() if named.search(text))
 
     assert re.search(r"`(\./stepwise|aws|make|sam) [^`]+`", text), text
 
 
-def test_every_mail_has_an_action_and_an_urgency() -> None:
+def test_every_mail_states_an_action_and_an_urgency() -> None:
     rows = re.findall(r"^\| (`.+?) \| .+ \| (.+) \| (\w+) \|$", OPERATIONS, re.MULTILINE)
     named = [name for mails, *_ in rows for name in re.findall(r"`([\w:]+)`", mails)]
     notices = {name for machine in MACHINES.values() for name, _ in machine.tasks() if name.startswith("sns:")}
@@ -61,7 +61,7 @@ def test_handbook_redrives_existing_queues_and_buckets() -> None:
 
 
 @each("parameter", TEMPLATE["Parameters"])
-def test_the_guide_to_deployment_lists_every_parameter(parameter: str) -> None:
+def test_deployment_guide_lists_every_parameter(parameter: str) -> None:
     assert re.search(rf"^\|[^|]* `{parameter}`[,\s]", DEPLOYMENT, re.MULTILINE)
 
 
@@ -86,12 +86,12 @@ def queries() -> list[str]:
     return re.findall(r"```\n(fields .*?)```", OPERATIONS, re.DOTALL)
 
 
-def test_there_are_queries() -> None:
+def test_handbook_has_queries() -> None:
     assert queries()
 
 
 @each("query", queries())
-def test_a_query_asks_for_fields_that_are_written(query: str) -> None:
+def test_queries_use_fields_that_are_logged(query: str) -> None:
     without_strings = re.sub(r'"[^"]*"|/[^/]*/', "", query)
     counted = set(re.findall(r"\bas (\w+)", query))
     asked = set(re.findall(r"(?<![@\w])[a-z]\w*", without_strings)) - KEYWORDS - counted
@@ -99,7 +99,7 @@ def test_a_query_asks_for_fields_that_are_written(query: str) -> None:
     assert {name for name in asked - OF_LAMBDA if not re.search(rf'"{name}":|\b{name}=', CODE)} == set()
 
 
-def test_a_query_asks_for_messages_that_are_written() -> None:
+def test_queries_match_messages_that_are_logged() -> None:
     filters = [line for query in queries() for line in query.splitlines() if line.startswith("| filter message ")]
     asked = {text for line in filters for text in re.findall(r'"([^"]+)"', line)}
 

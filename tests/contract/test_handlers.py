@@ -41,7 +41,7 @@ def reads_queue(function: Function) -> bool:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-def test_a_function_logs_entry_and_outcome_and_hides_foreign_messages(
+def test_function_logs_entry_and_outcome_and_hides_foreign_messages(
     function: Function, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     module, event = importlib.import_module(function.module), read_json(EVENTS[function.handler])

@@ -2,8 +2,8 @@
 
 from stepwise.cli.order_commands import RECOVERY_SECONDS
 from tests.contract import dashboard
-from tests.contract.alarms import ALARMS, watched
 from tests.contract.metrics import exists, own
+from tests.kit.alarms import ALARMS, watched
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
@@ -69,7 +69,7 @@ def shown(metric: str) -> set[str]:
     return {value.strip("${}").partition(".")[0] for value in values}
 
 
-def test_the_dashboard_is_small_enough_and_its_widgets_fit_the_grid() -> None:
+def test_dashboard_is_small_enough_and_its_widgets_fit_the_grid() -> None:
     assert len(str(dashboard.body())) < LARGEST_DASHBOARD
     assert {widget["type"] for widget in dashboard.body()["widgets"]} == {"alarm", "metric"}
     assert all(24 % widget["width"] == 0 for widget in dashboard.body()["widgets"])
@@ -86,33 +86,33 @@ def test_dashboard_refers_to_resources_and_hardcodes_none() -> None:
 
 
 @each("metric", sorted(set(dashboard.metrics()), key=str), ids=lambda one: one.name)
-def test_every_metric_of_the_dashboard_exists(metric: dashboard.Metric) -> None:
+def test_every_dashboard_metric_exists(metric: dashboard.Metric) -> None:
     assert exists(metric.namespace, metric.name, tuple(name for name, _ in metric.dimensions))
 
 
-def test_every_widget_of_metrics_has_a_title_and_the_stacks_region() -> None:
+def test_every_metric_widget_has_a_title_and_the_stacks_region() -> None:
     for properties in dashboard.widgets("metric"):
         assert properties["title"]
         assert properties["region"] == "${AWS::Region}"
 
 
 @each(("kind", "metric"), [(kind, metric) for kind, names in SHOWN.items() for metric in names])
-def test_the_dashboard_shows_every_resource(kind: str, metric: str) -> None:
+def test_dashboard_shows_every_resource(kind: str, metric: str) -> None:
     wanted = {name for name, body in RESOURCES.items() if body["Type"] == kind}
 
     assert wanted - shown(metric) == set()
 
 
-def test_the_dashboard_shows_what_is_lost() -> None:
+def test_dashboard_shows_losses() -> None:
     assert KEEPING - shown("DestinationDeliveryFailures") == set()
     assert RULES - shown("InvocationsFailedToBeSentToDlq") == set()
 
 
-def test_the_dashboard_shows_how_far_behind_every_stream_is() -> None:
+def test_dashboard_shows_the_lag_of_every_stream() -> None:
     assert set(OF_A_STREAM) - shown("IteratorAge") == set()
 
 
-def test_the_dashboard_shows_every_alarm_and_every_metric_of_the_logs() -> None:
+def test_dashboard_shows_every_alarm_and_log_metric() -> None:
     listed = [alarm for properties in dashboard.widgets("alarm") for alarm in properties["alarms"]]
 
     assert listed == [f"${{{alarm}.Arn}}" for alarm in ALARMS]
@@ -120,7 +120,7 @@ def test_the_dashboard_shows_every_alarm_and_every_metric_of_the_logs() -> None:
 
 
 @every_alarm
-def test_an_alarm_watches_what_exists(alarm: str) -> None:
+def test_alarm_watches_an_existing_metric(alarm: str) -> None:
     for metric in metrics(ALARMS[alarm]).values():
         assert exists(metric.namespace, metric.name, (metric.dimension,) if metric.dimension else ())
 
@@ -137,7 +137,7 @@ def test_lost_event_raises_an_alarm(function: str) -> None:
 
 @each("machine", MACHINES)
 @each("metric", ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted", "ExecutionThrottled"])
-def test_every_bad_end_and_throttling_of_an_execution_raises_an_alarm(machine: str, metric: str) -> None:
+def test_every_failed_or_throttled_execution_raises_an_alarm(machine: str, metric: str) -> None:
     assert watched(metric, machine)
 
 
@@ -161,7 +161,7 @@ def test_undelivered_event_is_kept_or_raises_an_alarm(rule: str) -> None:
     assert rule in RULES or watched("FailedInvocations", rule)
 
 
-def test_no_event_of_an_order_is_kept_with_its_payment_token() -> None:
+def test_no_order_event_is_kept_with_its_payment_token() -> None:
     """The failure queue gets the function's input. A dead-letter queue of the rule would get the whole event."""
     (rule,) = (rule for rule in Stack().rules() if rule.function == "FinalizeOrderFunction")
     event = read_json(ROOT / "events/ordering" / "finalize_order.json")
@@ -183,5 +183,5 @@ def test_lost_notice_raises_an_alarm(machine: str) -> None:
     assert made == [ALARMS["NoticeFailedAlarm"]["MetricName"]]
 
 
-def test_a_recovery_is_followed_to_the_end_of_its_life() -> None:
+def test_recovery_is_watched_until_it_ends() -> None:
     assert MACHINES["OrderRecovery"].definition["TimeoutSeconds"] == RECOVERY_SECONDS

@@ -71,7 +71,7 @@ def conditional(role: str) -> list[tuple[Any, Any, Any]]:
 
 
 @pytest.mark.slow
-def test_http_client_is_loaded_only_where_there_is_a_gateway() -> None:
+def test_http_client_is_loaded_only_with_a_gateway() -> None:
     assert not http_is_loaded()
     assert not http_is_loaded(PAYMENT_GATEWAY_URL="")
     assert http_is_loaded(**WITH_GATEWAY)
@@ -97,7 +97,7 @@ def test_only_callers_of_the_gateway_get_its_address_and_secrets(name: str, valu
     }
 
 
-def test_a_charge_and_a_refund_are_granted_what_they_need_only_with_a_gateway() -> None:
+def test_charge_and_refund_get_grants_only_with_a_gateway() -> None:
     def granted(action: str, resource: Any, condition: str = CONDITION) -> tuple[Any, Any, Any]:
         return condition, {"Effect": "Allow", "Action": [action], "Resource": resource}, {"Ref": "AWS::NoValue"}
 
@@ -110,7 +110,7 @@ def test_a_charge_and_a_refund_are_granted_what_they_need_only_with_a_gateway() 
     assert conditional("ProcessRefundRole") == [secrets]
 
 
-def test_a_gateway_cannot_be_deployed_without_a_secret() -> None:
+def test_gateway_cannot_be_deployed_without_a_secret() -> None:
     def given(parameter: str) -> Any:
         return {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, ""]}]}
 
@@ -119,7 +119,7 @@ def test_a_gateway_cannot_be_deployed_without_a_secret() -> None:
     assert [one["Assert"] for one in rule["Assertions"]] == [given("PaymentGatewaySecretArn")]
 
 
-def test_the_payment_key_is_made_once_and_outlives_the_gateway_and_the_stack() -> None:
+def test_payment_key_is_created_once_and_outlives_gateway_and_stack() -> None:
     """No condition, so that a gateway that is set again finds its charges. Another generator replaces the value."""
     key = RESOURCES["PaymentKey"]
 
@@ -131,7 +131,7 @@ def test_the_payment_key_is_made_once_and_outlives_the_gateway_and_the_stack() -
     assert "| `PaymentKey` |" in (ROOT / "docs" / "deploy.md").read_text()
 
 
-def test_a_refund_may_bar_its_step_before_it_calls_the_gateway() -> None:
+def test_refund_may_bar_its_step_before_it_calls_the_gateway() -> None:
     granted = {
         action
         for statement in statements("ProcessRefundRole")
@@ -143,7 +143,7 @@ def test_a_refund_may_bar_its_step_before_it_calls_the_gateway() -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_a_refusal_is_not_retried_and_an_outage_is(machine: Any) -> None:
+def test_outage_is_retried_but_a_decline_is_not(machine: Any) -> None:
     for state in ("ProcessPayment", "ProcessRefund"):
         retriers = machine.states.get(state, {}).get("Retry", [])
         retried = {
@@ -154,7 +154,7 @@ def test_a_refusal_is_not_retried_and_an_outage_is(machine: Any) -> None:
         assert not retriers or retried.get("GatewayUnavailable", everything)
 
 
-def test_the_alarm_counts_the_lines_of_the_gateways_own_logger() -> None:
+def test_alarm_counts_lines_of_the_gateways_own_logger() -> None:
     filters = [body for body in of_type("AWS::Logs::MetricFilter").values() if "Gateway" in str(body)]
     alarm = of_type("AWS::CloudWatch::Alarm")["PaymentGatewayAlarm"]
     wanted = f'{{ $.level = "ERROR" && $.logger = "{gateway._logger.name}" }}'
@@ -181,7 +181,7 @@ def test_the_alarm_counts_the_lines_of_the_gateways_own_logger() -> None:
         ("https://gateway.test/ ", False),
     ],
 )
-def test_the_parameter_takes_an_address_and_nothing_else(address: str, accepted: bool) -> None:
+def test_gateway_parameter_accepts_only_an_address(address: str, accepted: bool) -> None:
     pattern = TEMPLATE["Parameters"]["PaymentGatewayUrl"]["AllowedPattern"]
 
     assert bool(re.fullmatch(pattern, address)) is accepted
@@ -199,13 +199,13 @@ def test_the_parameter_takes_an_address_and_nothing_else(address: str, accepted:
         ("arn:aws:ssm:eu-central-1:123456789012:parameter/gateway-AbC123", False),
     ],
 )
-def test_the_parameter_takes_the_arn_of_one_secret_and_no_secret(arn: str, accepted: bool) -> None:
+def test_secret_parameter_accepts_only_the_arn_of_one_secret(arn: str, accepted: bool) -> None:
     pattern = TEMPLATE["Parameters"]["PaymentGatewaySecretArn"]["AllowedPattern"]
 
     assert bool(re.fullmatch(pattern, arn)) is accepted
 
 
-def test_a_charge_ends_before_its_function_does() -> None:
+def test_charge_ends_before_its_function_times_out() -> None:
     """It waits for a lease, looks up and charges; one of the six DynamoDB calls may take its maximum.
 
     An attempt that reads two secrets too slowly, or a new one after a rejection, ends there.
@@ -216,7 +216,7 @@ def test_a_charge_ends_before_its_function_does() -> None:
     assert slowest < FUNCTIONS["ProcessPaymentFunction"].timeout
 
 
-def test_a_cancel_ends_before_its_function_does() -> None:
+def test_cancel_ends_before_its_function_times_out() -> None:
     """It finds no record, bars the step, cancels, finds nothing to undo and writes a tombstone."""
     ends_early = 2 * DYNAMODB + max(2 * SECRET, keyed.START_SECONDS + SECRET)
 

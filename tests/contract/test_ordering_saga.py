@@ -40,12 +40,12 @@ def attempts(name: str) -> int:
 
 
 @each("name", dict(SAGA.tasks()))
-def test_the_only_catcher_takes_every_error(name: str) -> None:
+def test_only_catcher_catches_every_error(name: str) -> None:
     assert [catcher["ErrorEquals"] for catcher in SAGA.states[name]["Catch"]] == [["States.ALL"]]
 
 
 @every_lambda
-def test_a_function_gets_the_input_of_the_saga_and_nothing_else(name: str) -> None:
+def test_function_gets_only_the_saga_input(name: str) -> None:
     state = SAGA.states[name]
 
     assert is_lambda(state)
@@ -54,7 +54,7 @@ def test_a_function_gets_the_input_of_the_saga_and_nothing_else(name: str) -> No
 
 
 @every_step
-def test_the_error_of_a_step_is_the_error_of_the_saga(name: str) -> None:
+def test_saga_fails_with_the_error_of_its_step(name: str) -> None:
     assert written_on_failure(name) == "$.error"
 
 
@@ -64,23 +64,23 @@ def test_nothing_after_a_step_hides_its_error(name: str) -> None:
     assert not SAGA.states[name]["ResultPath"].startswith("$.error")
 
 
-def test_a_failed_order_ends_with_the_error_of_its_step() -> None:
+def test_failed_order_ends_with_the_error_of_its_step() -> None:
     failed = SAGA.states["OrderFailed"]
 
     assert (failed["ErrorPath"], failed["CausePath"]) == ("$.error.Error", "States.JsonToString($.error)")
 
 
 @every_notice
-def test_a_notice_is_published_to_a_topic(name: str) -> None:
+def test_notice_is_published_to_a_topic(name: str) -> None:
     assert SAGA.states[name]["Resource"] == "arn:${Partition}:states:::sns:publish"
 
 
 @each("name", ALERTS)
-def test_an_alert_names_the_order_even_if_its_input_is_broken(name: str) -> None:
+def test_alert_names_the_order_even_if_its_input_is_malformed(name: str) -> None:
     assert SAGA.states[name]["Parameters"]["Message"]["order_id.$"] == "$$.Execution.Name"
 
 
-def test_success_notice_names_the_order_of_the_input() -> None:
+def test_success_notice_names_the_order_from_the_input() -> None:
     parameters = SAGA.states["sns:NotifySuccess"]["Parameters"]
 
     assert parameters["TopicArn"] == "${OrderEventsTopicArn}"
@@ -88,7 +88,7 @@ def test_success_notice_names_the_order_of_the_input() -> None:
 
 
 @each("name", ALERTS)
-def test_an_alert_has_what_the_compensation_left(name: str) -> None:
+def test_alert_includes_what_the_compensation_left(name: str) -> None:
     parameters = SAGA.states[name]["Parameters"]
     compensations = {written_on_failure(state) for state in COMPENSATIONS if caught_by(state) == name}
 
@@ -100,27 +100,27 @@ def test_retry_blocks_of_one_kind_are_identical(names: tuple[str, ...]) -> None:
     assert len(retry_blocks(names)) == 1
 
 
-def test_a_compensation_is_retried_longer_than_a_step() -> None:
+def test_compensation_is_retried_longer_than_a_step() -> None:
     assert min(map(attempts, COMPENSATIONS)) > max(map(attempts, STEPS))
 
 
-def test_the_saga_is_a_standard_workflow_so_that_each_order_runs_once() -> None:
+def test_saga_is_a_standard_workflow_so_each_order_runs_once() -> None:
     assert SAGA.properties.get("Type", "STANDARD") == "STANDARD"
 
 
-def test_a_step_record_outlives_the_saga() -> None:
+def test_step_record_outlives_the_saga() -> None:
     lifetime: dict[str, Any] = TEMPLATE["Parameters"]["RecordLifetimeDays"]
 
     assert lifetime["MinValue"] * 24 * 3600 > SAGA.definition["TimeoutSeconds"]
 
 
-def test_the_sweep_takes_no_order_whose_saga_may_still_run() -> None:
+def test_sweep_skips_orders_whose_saga_may_still_run() -> None:
     variables = FUNCTIONS["SweepOrdersFunction"].properties["Environment"]["Variables"]
 
     assert int(variables["FINALIZE_AFTER_SECONDS"]) > SAGA.definition["TimeoutSeconds"]
 
 
-def test_the_finalization_knows_the_table_of_every_step() -> None:
+def test_finalization_has_the_table_of_every_step() -> None:
     variables = Stack().resolve(FUNCTIONS["FinalizeOrderFunction"].properties["Environment"]["Variables"])
 
     assert json.loads(variables["STEP_TABLES"]) == {step.table: step.table for step in ORDER_SAGA.deployed}

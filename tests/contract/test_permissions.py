@@ -249,7 +249,7 @@ def builders_in_code() -> set[str]:
 
 @every_stack
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_may_do_what_it_does(function: str, stack: str, observed: Observed) -> None:
+def test_function_may_do_what_it_does(function: str, stack: str, observed: Observed) -> None:
     grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
 
     assert missing(needed_by_function(function, stack, observed), grants) == set()
@@ -258,7 +258,7 @@ def test_a_function_may_do_what_it_does(function: str, stack: str, observed: Obs
 @pytest.mark.slow
 @every_stack
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_may_do_nothing_more(function: str, stack: str, observed: Observed) -> None:
+def test_function_may_do_nothing_more(function: str, stack: str, observed: Observed) -> None:
     grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
 
     assert superfluous(needed_by_function(function, stack, observed), grants) == set()
@@ -266,7 +266,7 @@ def test_a_function_may_do_nothing_more(function: str, stack: str, observed: Obs
 
 @every_stack
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_state_machine_may_do_what_it_does_and_nothing_more(machine: str, stack: str) -> None:
+def test_state_machine_may_do_what_it_does_and_nothing_more(machine: str, stack: str) -> None:
     needed = needed_by_machine(machine, STACKS[stack])
     grants = granted(str(arn_of(MACHINES[machine].properties["Role"])), STACKS[stack])
 
@@ -284,25 +284,25 @@ def test_role_may_create_only_tagged_resources(function: str, observed: Observed
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_gets_every_variable_that_it_reads(function: str, observed: Observed) -> None:
+def test_function_gets_every_variable_that_it_reads(function: str, observed: Observed) -> None:
     assert variables_read(function, observed) <= FUNCTIONS[function].variables
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_reads_every_variable_that_it_gets(function: str, observed: Observed) -> None:
+def test_function_reads_every_variable_that_it_gets(function: str, observed: Observed) -> None:
     unread = FUNCTIONS[function].variables - variables_read(function, observed)
 
     assert unread == UNREAD.get(function, set())
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_was_seen_to_end_well(function: str, observed: Observed) -> None:
+def test_every_function_was_observed_to_succeed(function: str, observed: Observed) -> None:
     assert any(run.ended_well for run in observed(function, "plain"))
 
 
 @pytest.mark.slow
-def test_no_call_in_the_code_was_left_out(everything: list[Run]) -> None:
+def test_no_call_in_the_code_is_missing(everything: list[Run]) -> None:
     """A sample event, or an answer in answers.py, must lead to each."""
     calls = {(call.sites, call.operation) for run in everything for call in run.calls}
     seen = {f"{site} {xform_name(operation.partition(':')[2])}" for sites, operation in calls for site in sites}
@@ -311,7 +311,7 @@ def test_no_call_in_the_code_was_left_out(everything: list[Run]) -> None:
 
 
 @pytest.mark.slow
-def test_the_service_models_have_the_operations_that_are_called_and_no_others(everything: list[Run]) -> None:
+def test_service_models_have_exactly_the_called_operations(everything: list[Run]) -> None:
     session = get_session()
     kept = {
         f"{session.get_service_model(service).service_id.hyphenize()}:{name}"
@@ -324,7 +324,7 @@ def test_the_service_models_have_the_operations_that_are_called_and_no_others(ev
 
 
 @pytest.mark.slow
-def test_no_action_of_a_transaction_was_left_out(wire: Wire, everything: list[Run]) -> None:
+def test_no_transaction_action_is_missing(wire: Wire, everything: list[Run]) -> None:
     """A sample event, or an answer in answers.py, must lead to each."""
     assert builders_in_code() - wire.entered == set()
 
@@ -335,7 +335,7 @@ def test_every_role_belongs_to_a_function_or_state_machine() -> None:
     assert set(of_type("AWS::IAM::Role")) == {arn_of(user.properties["Role"]) for user in users}
 
 
-def test_every_option_of_the_template_is_tried() -> None:
+def test_every_template_option_is_tested() -> None:
     assert set(OPTIONS) == {
         name for name, body in TEMPLATE["Parameters"].items() if body.get("Default") in ("", "false")
     }

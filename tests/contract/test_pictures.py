@@ -33,7 +33,7 @@ def test_every_state_machine_has_one_picture(machine: Machine) -> None:
 
 
 @every_machine
-def test_a_picture_has_every_state_and_every_way(machine: Machine) -> None:
+def test_picture_shows_every_state_and_transition(machine: Machine) -> None:
     drawn = picture(machine)
     arrows = {(source, target) for source, target in re.findall(r"^ *(\w+) -.*?-> (\w+)$", drawn, re.MULTILINE)}
     wanted = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.contract.alarms import watched
+from tests.kit.alarms import watched
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, of_type
@@ -61,7 +61,7 @@ def test_only_the_topic_may_send_to_a_queue_from_outside(queue: str) -> None:
 
 
 @each("queue", [*SOURCES, *DEAD_LETTERS])
-def test_a_queue_behind_the_topic_requires_tls(queue: str) -> None:
+def test_queue_behind_the_topic_requires_tls(queue: str) -> None:
     (denied,) = (one for one in policies(queue) if one["Effect"] == "Deny")
 
     assert (denied["Principal"], denied["Action"]) == ("*", "sqs:*")
@@ -70,7 +70,7 @@ def test_a_queue_behind_the_topic_requires_tls(queue: str) -> None:
 
 
 @every_source
-def test_a_poison_message_leaves_its_queue_after_a_few_tries(queue: str) -> None:
+def test_poison_message_leaves_its_queue_after_a_few_tries(queue: str) -> None:
     redrive = QUEUES[queue]["RedrivePolicy"]
     dead = arn_of(redrive["deadLetterTargetArn"])
 
@@ -84,16 +84,16 @@ def test_a_poison_message_leaves_its_queue_after_a_few_tries(queue: str) -> None
 
 
 @every_source
-def test_a_queue_that_nobody_reads_raises_an_alarm(queue: str) -> None:
+def test_unread_queue_raises_an_alarm(queue: str) -> None:
     assert watched("ApproximateAgeOfOldestMessage", queue)
 
 
-def test_messages_that_the_topic_cannot_deliver_raise_an_alarm() -> None:
+def test_undeliverable_topic_messages_raise_an_alarm() -> None:
     assert watched("NumberOfNotificationsFailed", "NotificationTopic")
 
 
 @every_mapping
-def test_a_message_is_handled_by_itself_and_not_while_it_may_still_run(function: str, mapping: dict[str, Any]) -> None:
+def test_message_is_handled_alone_and_not_while_it_may_still_run(function: str, mapping: dict[str, Any]) -> None:
     queue = str(arn_of(mapping["Queue"]))
 
     assert mapping["BatchSize"] == 1
@@ -102,14 +102,14 @@ def test_a_message_is_handled_by_itself_and_not_while_it_may_still_run(function:
 
 
 @every_mapping
-def test_a_queue_has_one_reader(function: str, mapping: dict[str, Any]) -> None:
+def test_queue_has_one_reader(function: str, mapping: dict[str, Any]) -> None:
     assert [name for name, other in MAPPINGS if other["Queue"] == mapping["Queue"]] == [function]
 
 
 @each("queue", ["TaskActionQueue", "ImportActionQueue"])
-def test_the_url_of_a_queue_of_the_contract_is_an_output(queue: str) -> None:
+def test_contract_queue_url_is_an_output(queue: str) -> None:
     assert TEMPLATE["Outputs"][f"{queue}Url"]["Value"] == {"Ref": queue}
 
 
-def test_the_topic_of_the_contract_is_an_output() -> None:
+def test_contract_topic_is_an_output() -> None:
     assert Stack().resolve(TEMPLATE["Outputs"]["NotificationTopicArn"]["Value"]).endswith(":NotificationTopic")

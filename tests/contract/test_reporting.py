@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from tests.contract.alarms import watched
+from tests.kit.alarms import watched
 from tests.kit.each import each
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, allowed, arn_of, of_type
@@ -54,14 +54,14 @@ def test_each_stream_has_its_readers() -> None:
 
 
 @each("mapping", ["StartCommandsFunctionCommandPublished", "WakeCommandsFunctionGateMoved"])
-def test_a_command_is_started_and_woken_by_itself(mapping: str) -> None:
+def test_command_is_started_and_woken_alone(mapping: str) -> None:
     _, properties = MAPPINGS[mapping]
 
     assert (properties["BatchSize"], properties["ParallelizationFactor"]) == (1, 10)
     assert (properties["MaximumRetryAttempts"], properties["MaximumRecordAgeInSeconds"]) == (4, 900)
 
 
-def test_only_an_asynchronous_command_is_started_and_only_once() -> None:
+def test_only_asynchronous_commands_are_started_and_only_once() -> None:
     (filtered,) = MAPPINGS["StartCommandsFunctionCommandPublished"][1]["FilterCriteria"]["Filters"]
 
     assert json.loads(filtered["Pattern"]) == {
@@ -71,7 +71,7 @@ def test_only_an_asynchronous_command_is_started_and_only_once() -> None:
 
 
 @every_mapping
-def test_a_poison_record_cannot_block_a_shard(mapping: str, function: str, properties: dict[str, Any]) -> None:
+def test_poison_record_cannot_block_a_shard(mapping: str, function: str, properties: dict[str, Any]) -> None:
     assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert properties["BisectBatchOnFunctionError"] is True
     assert 0 < properties["MaximumRetryAttempts"] < 100
@@ -79,7 +79,7 @@ def test_a_poison_record_cannot_block_a_shard(mapping: str, function: str, prope
 
 
 @every_mapping
-def test_failed_records_are_kept_whole(mapping: str, function: str, properties: dict[str, Any]) -> None:
+def test_failed_records_are_kept_in_full(mapping: str, function: str, properties: dict[str, Any]) -> None:
     destination = properties["DestinationConfig"]["OnFailure"]
     bucket, role = arn_of(destination["Destination"]), str(FUNCTIONS[function].role)
 
@@ -89,19 +89,19 @@ def test_failed_records_are_kept_whole(mapping: str, function: str, properties: 
 
 
 @every_mapping
-def test_the_stream_is_read_from_its_beginning(mapping: str, function: str, properties: dict[str, Any]) -> None:
+def test_stream_is_read_from_its_beginning(mapping: str, function: str, properties: dict[str, Any]) -> None:
     """LATEST would skip changes written while the mapping is created."""
     assert properties["StartingPosition"] == "TRIM_HORIZON"
 
 
 @every_mapping
-def test_a_function_may_read_its_stream_and_no_other(mapping: str, function: str, properties: dict[str, Any]) -> None:
+def test_function_may_read_only_its_own_stream(mapping: str, function: str, properties: dict[str, Any]) -> None:
     for action in ("DescribeStream", "GetRecords", "GetShardIterator"):
         assert allowed(str(FUNCTIONS[function].role), f"dynamodb:{action}") == [properties["Stream"]]
 
 
 @every_mapping
-def test_a_filter_is_a_pattern_of_lists(mapping: str, function: str, properties: dict[str, Any]) -> None:
+def test_filter_is_a_pattern_of_lists(mapping: str, function: str, properties: dict[str, Any]) -> None:
     def leaves(pattern: Any) -> list[Any]:
         return (
             [leaf for inner in pattern.values() for leaf in leaves(inner)] if isinstance(pattern, dict) else [pattern]
@@ -135,7 +135,7 @@ def test_failed_records_expire_only_after_their_replay(bucket: str) -> None:
         for index in body.get("GlobalSecondaryIndexes", [])
     ],
 )
-def test_the_guide_says_how_far_an_index_carries(table: str, index: str) -> None:
+def test_guide_states_the_limits_of_an_index(table: str, index: str) -> None:
     """An index with one key for many items throttles its table."""
     section = (
         (ROOT / "docs" / "streams.md").read_text().partition("## How far the indexes carry")[2].partition("\n## ")[0]

@@ -26,12 +26,12 @@ def test_requirements_have_no_addresses(path: Path) -> None:
 
 
 @each("path", [LAYER, SERVICE_MODELS], ids=relative_name)
-def test_the_deployed_packages_are_the_ones_that_are_tested(path: Path) -> None:
+def test_deployed_packages_are_the_tested_ones(path: Path) -> None:
     assert lines(path)
     assert set(lines(path)) <= set(lines(ROOT / "requirements" / "dev.txt"))
 
 
-def test_the_packages_for_node_are_pinned_without_addresses() -> None:
+def test_node_packages_are_pinned_without_addresses() -> None:
     packages = read_json(ROOT / "requirements" / "asl-validator" / "package-lock.json")["packages"]
     installed = {path: body for path, body in packages.items() if path}
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from accounts.definition import ACCOUNT_SETUP
-from tests.contract.alarms import ALARMS
+from tests.kit.alarms import ALARMS
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.project import read_json
@@ -131,12 +131,12 @@ def schema(keys: list[dict[str, str]]) -> dict[str, str]:
 
 
 @every_table
-def test_a_table_is_paid_by_request(table: str) -> None:
+def test_table_is_billed_per_request(table: str) -> None:
     assert TABLES[table]["BillingMode"] == "PAY_PER_REQUEST"
 
 
 @every_table
-def test_a_table_is_encrypted_and_can_be_restored_to_any_moment(table: str) -> None:
+def test_table_is_encrypted_and_has_point_in_time_recovery(table: str) -> None:
     assert TABLES[table]["SSESpecification"] == {"SSEEnabled": True}
     assert TABLES[table]["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
@@ -149,16 +149,16 @@ def test_data_outlives_the_stack_but_not_a_failed_first_deployment(resource: str
 
 
 @each("table", sorted(KEYS))
-def test_a_table_on_which_money_depends_is_protected_from_deletion(table: str) -> None:
+def test_tables_for_money_are_protected_from_deletion(table: str) -> None:
     assert TABLES[table]["DeletionProtectionEnabled"] is True
 
 
 @each(("table", "key"), KEYS.items())
-def test_a_table_has_the_key_of_the_contract(table: str, key: dict[str, str]) -> None:
+def test_table_has_the_contract_key(table: str, key: dict[str, str]) -> None:
     assert schema(TABLES[table]["KeySchema"]) == key
 
 
-def test_no_resource_with_state_has_moved_since_the_last_release() -> None:
+def test_no_stateful_resource_has_moved_since_the_last_release() -> None:
     """A moved resource is deleted, and a new one with its name starts empty."""
     released = read_json(RELEASED / "stateful.json")
     current = stateful()
@@ -166,18 +166,18 @@ def test_no_resource_with_state_has_moved_since_the_last_release() -> None:
     assert {name: current.get(name) for name in released} == released
 
 
-def test_the_stream_of_the_orders_shows_them_before_and_after() -> None:
+def test_orders_stream_has_old_and_new_images() -> None:
     assert TABLES["OrdersTable"]["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
-def test_the_orders_of_a_day_can_be_found() -> None:
+def test_orders_of_a_day_can_be_queried() -> None:
     indexes = {index["IndexName"]: index for index in TABLES["OrdersTable"]["GlobalSecondaryIndexes"]}
 
     assert schema(indexes["created_ymd"]["KeySchema"])["HASH"] == "created_ymd"
 
 
 @each("table", EXPIRING)
-def test_what_is_done_expires(table: str) -> None:
+def test_completed_records_expire(table: str) -> None:
     assert TABLES[table]["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
 
 
@@ -187,7 +187,7 @@ def test_business_rows_never_expire(table: str) -> None:
 
 
 @every_bucket
-def test_a_bucket_is_private_and_encrypted(bucket: str) -> None:
+def test_bucket_is_private_and_encrypted(bucket: str) -> None:
     (encryption,) = BUCKETS[bucket]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
 
     assert BUCKETS[bucket]["PublicAccessBlockConfiguration"] == dict.fromkeys(
@@ -196,7 +196,7 @@ def test_a_bucket_is_private_and_encrypted(bucket: str) -> None:
     assert Stack().resolve(encryption)["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
 
 
-def test_files_of_users_are_encrypted_with_the_key_that_is_given() -> None:
+def test_user_files_are_encrypted_with_the_given_key() -> None:
     key = "arn:aws:kms:us-east-1:000000000000:key/k-1"
     (encryption,) = BUCKETS["UsersBucket"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
 
@@ -217,7 +217,7 @@ def test_bucket_requires_tls(bucket: str) -> None:
 
 
 @each("bucket", [name for name, body in BUCKETS.items() if "VersioningConfiguration" in body])
-def test_replaced_version_expires(bucket: str) -> None:
+def test_noncurrent_versions_expire(bucket: str) -> None:
     rules = [one for one in BUCKETS[bucket]["LifecycleConfiguration"]["Rules"] if "Prefix" not in one]
     (days,) = (
         one["NoncurrentVersionExpiration"]["NoncurrentDays"] for one in rules if "NoncurrentVersionExpiration" in one
@@ -236,22 +236,22 @@ def test_bucket_sends_events_and_keeps_versions(bucket: str) -> None:
 
 
 @each("topic", TOPICS)
-def test_a_topic_is_encrypted(topic: str) -> None:
+def test_topic_is_encrypted(topic: str) -> None:
     assert arn_of(TOPICS[topic]["KmsMasterKeyId"]) in of_type("AWS::KMS::Key")
 
 
 @each("queue", QUEUES)
-def test_a_queue_is_encrypted(queue: str) -> None:
+def test_queue_is_encrypted(queue: str) -> None:
     assert QUEUES[queue].get("SqsManagedSseEnabled") or "KmsMasterKeyId" in QUEUES[queue]
 
 
 @each("group", LOG_GROUPS)
-def test_a_log_is_kept_for_a_stated_time(group: str) -> None:
+def test_logs_have_a_stated_retention(group: str) -> None:
     assert LOG_GROUPS[group]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
 
 @each("alarm", ALARMS)
-def test_an_alarm_says_what_happened_and_reaches_the_alerts(alarm: str) -> None:
+def test_alarm_says_what_happened_and_notifies_the_alerts_topic(alarm: str) -> None:
     assert ALARMS[alarm]["AlarmDescription"].endswith(". See docs/alarms.md.")
     assert [arn_of(action) for action in ALARMS[alarm]["AlarmActions"]] == ["AlertsTopic"]
 

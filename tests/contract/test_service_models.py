@@ -32,9 +32,7 @@ def _new_session() -> Session:
 
 
 @pytest.mark.parametrize("service", OPERATIONS)
-def test_a_client_of_the_functions_has_these_operations_and_no_others(
-    service: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_functions_client_has_exactly_these_operations(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     client = _new_session().create_client(service)
 
@@ -42,7 +40,7 @@ def test_a_client_of_the_functions_has_these_operations_and_no_others(
     assert callable(getattr(client, xform_name(OPERATIONS[service][0])))
 
 
-def test_botocore_can_ask_for_the_region_of_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_botocore_can_look_up_the_region_of_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "us-east-1")
     client = _new_session().create_client("s3")
@@ -60,7 +58,7 @@ def test_botocore_can_ask_for_the_region_of_a_bucket(monkeypatch: pytest.MonkeyP
     assert asked == ["HEAD", "HEAD"]
 
 
-def test_reduced_model_keeps_its_shapes_and_a_member_called_documentation() -> None:
+def test_reduced_model_keeps_shapes_and_a_member_named_documentation() -> None:
     model = {
         "operations": {"Kept": {"input": {"shape": "In"}, "documentation": "-"}, "Other": {"input": {"shape": "Gone"}}},
         "shapes": {

@@ -128,19 +128,19 @@ def test_every_definition_is_deployed() -> None:
 
 
 @every_machine
-def test_a_definition_is_formatted(machine: Machine) -> None:
+def test_definition_is_formatted(machine: Machine) -> None:
     text = machine.path.read_text()
 
     assert formatted(text) == text, "run 'make asl'"
 
 
 @every_machine
-def test_the_placeholders_are_the_substitutions(machine: Machine) -> None:
+def test_placeholders_match_the_substitutions(machine: Machine) -> None:
     assert set(re.findall(r"\$\{(\w+)\}", machine.path.read_text())) == set(machine.substitutions)
 
 
 @every_machine
-def test_a_substitution_is_named_after_its_resource(machine: Machine) -> None:
+def test_substitution_is_named_after_its_resource(machine: Machine) -> None:
     for key, value in machine.substitutions.items():
         bucket = key in of_type("AWS::S3::Bucket") and value == {"Ref": key}
         parameter = key in TEMPLATE["Parameters"] and value == {"Ref": key}
@@ -159,14 +159,14 @@ def test_no_arn_is_bound_to_one_partition(path: Path) -> None:
 
 
 @every_machine
-def test_a_machine_has_a_comment_and_a_timeout(machine: Machine) -> None:
+def test_machine_has_a_comment_and_a_timeout(machine: Machine) -> None:
     assert machine.definition["Comment"]
     assert (machine.name in WITHOUT_TIMEOUT) == ("TimeoutSeconds" not in machine.definition)
     assert machine.definition.get("TimeoutSeconds", math.inf) > 0
 
 
 @every_machine
-def test_a_machine_logs_to_a_group_of_its_own_without_its_data(machine: Machine) -> None:
+def test_machine_logs_to_its_own_group_without_its_data(machine: Machine) -> None:
     logging = machine.properties["Logging"]
     (destination,) = logging["Destinations"]
 
@@ -176,7 +176,7 @@ def test_a_machine_logs_to_a_group_of_its_own_without_its_data(machine: Machine)
 
 
 @every_machine
-def test_every_retry_fits_into_the_life_of_the_machine(machine: Machine) -> None:
+def test_every_retry_fits_into_the_machine_timeout(machine: Machine) -> None:
     seconds = max_seconds(machine)
 
     assert seconds <= machine.definition.get("TimeoutSeconds", math.inf) or (
@@ -185,25 +185,25 @@ def test_every_retry_fits_into_the_life_of_the_machine(machine: Machine) -> None
 
 
 @every_machine
-def test_no_state_is_out_of_reach(machine: Machine) -> None:
+def test_every_state_is_reachable(machine: Machine) -> None:
     named = set(re.findall(r'"(?:Next|StartAt|Default)": "([^"]+)"', machine.path.read_text()))
 
     assert set(machine.states) <= named
 
 
 @every_task
-def test_a_task_has_what_it_needs_to_fail_well(name: str, state: State) -> None:
+def test_task_has_what_it_needs_to_fail_cleanly(name: str, state: State) -> None:
     assert {"Comment", "TimeoutSeconds", "Retry", "Catch"} <= set(state)
     assert state["Comment"].endswith(".")
 
 
 @every_task
-def test_a_task_lists_its_fields_in_one_order(name: str, state: State) -> None:
+def test_tasks_list_their_fields_in_one_order(name: str, state: State) -> None:
     assert list(state) == [field for field in TASK_FIELDS if field in state]
 
 
 @every_task
-def test_a_task_catches_everything_last_and_keeps_the_input(name: str, state: State) -> None:
+def test_task_catches_everything_last_and_keeps_the_input(name: str, state: State) -> None:
     last = state["Catch"][-1]
 
     assert last["ErrorEquals"] == ["States.ALL"]
@@ -211,12 +211,12 @@ def test_a_task_catches_everything_last_and_keeps_the_input(name: str, state: St
 
 
 @every_task
-def test_a_task_adds_to_its_input_and_never_replaces_it(name: str, state: State) -> None:
+def test_task_adds_to_its_input_and_never_replaces_it(name: str, state: State) -> None:
     assert state["ResultPath"] is None or state["ResultPath"].startswith("$.")
 
 
 @every_task
-def test_retries_are_capped_and_spread(name: str, state: State) -> None:
+def test_retries_are_capped_and_jittered(name: str, state: State) -> None:
     for retrier in (retrier for retrier in state["Retry"] if retrier["MaxAttempts"]):
         assert retrier["MaxDelaySeconds"] >= retrier["IntervalSeconds"]
         assert retrier["JitterStrategy"] == "FULL"
@@ -224,7 +224,7 @@ def test_retries_are_capped_and_spread(name: str, state: State) -> None:
 
 
 @every_task
-def test_every_error_of_ours_that_is_named_exists(name: str, state: State) -> None:
+def test_every_named_custom_error_exists(name: str, state: State) -> None:
     clauses = [*state["Retry"], *state["Catch"]]
     named = {error for clause in clauses for error in clause["ErrorEquals"] if "." not in error}
 
@@ -241,15 +241,15 @@ def test_no_business_error_is_retried(name: str, state: State) -> None:
 
 
 @every_lambda_task
-def test_a_state_calls_the_function_of_its_own_name(name: str, state: State) -> None:
+def test_state_calls_the_function_with_its_name(name: str, state: State) -> None:
     assert state["Parameters"]["FunctionName"] == f"${{{function_of(name, state).name}Arn}}"
 
 
-def test_each_state_of_a_function_of_several_has_a_handler_and_each_handler_a_state() -> None:
+def test_states_and_handlers_of_shared_functions_match() -> None:
     assert {function: set(called(function)) for function in registered()} == registered()
 
 
-def test_a_handler_of_a_state_gets_its_input_and_four_fields_of_the_context() -> None:
+def test_state_handler_gets_its_input_and_four_context_fields() -> None:
     payloads = [state["Parameters"]["Payload"] for function in registered() for state in called(function).values()]
 
     assert [given for given in payloads if given.get("context") != STATE_CONTEXT] == []
@@ -257,7 +257,7 @@ def test_a_handler_of_a_state_gets_its_input_and_four_fields_of_the_context() ->
 
 
 @every_lambda_task
-def test_a_task_waits_longer_than_its_function_can_run(name: str, state: State) -> None:
+def test_task_timeout_exceeds_the_function_timeout(name: str, state: State) -> None:
     assert state["TimeoutSeconds"] > function_of(name, state).timeout + INIT_SECONDS
 
 
@@ -270,7 +270,7 @@ def test_lambda_service_errors_are_retried(name: str, state: State) -> None:
 
 
 @every_lambda_task
-def test_a_throttled_invocation_is_retried_longest_by_a_retrier_of_its_own(name: str, state: State) -> None:
+def test_throttled_invocation_has_its_own_longest_retrier(name: str, state: State) -> None:
     """Lambda has certainly not run it, so another attempt costs only time."""
     (own,) = (retrier for retrier in state["Retry"] if THROTTLED in retrier["ErrorEquals"])
 
@@ -295,13 +295,13 @@ def test_every_transient_error_of_a_command_function_is_retried(name: str, state
 
 
 @every_command_task
-def test_a_stale_execution_sends_no_notice(state: State) -> None:
+def test_stale_execution_sends_no_notice(state: State) -> None:
     ways = {error: one["Next"] for one in reversed(state["Catch"]) for error in one["ErrorEquals"]}
 
     assert not is_lambda(state) or ways.get("StaleCommand", ways["States.ALL"]) in {"fail", "sync_data_failed"}
 
 
-def test_a_command_carries_nothing_but_its_names() -> None:
+def test_command_passes_only_its_names() -> None:
     """Neither the functions nor the notice get attributes: they stay on the command's row."""
     for _, state in MACHINES["Command"].tasks():
         given = state["Parameters"].get("Payload") or state["Parameters"]["Message"]
@@ -323,7 +323,7 @@ def test_notice_goes_to_its_audience() -> None:
     assert NOT_FOR_A_PERSON.keys() <= notices.keys()
 
 
-def test_the_mail_has_no_filter() -> None:
+def test_mail_subscription_has_no_filter() -> None:
     """A filter policy matches no message without attributes, and alarms have none."""
     all_of_them = of_type("AWS::SNS::Subscription")
     subscriptions = {name: body for name, body in all_of_them.items() if body["Protocol"] == "email"}
@@ -341,7 +341,7 @@ def outages() -> list[tuple[str, str, str, str]]:
 
 
 @each(("machine", "name", "failing", "throttled"), outages())
-def test_the_guide_to_outages_has_the_retries_of_the_definitions(
+def test_outage_guide_lists_the_retries_of_the_definitions(
     machine: str, name: str, failing: str, throttled: str
 ) -> None:
     (state,) = (
@@ -360,5 +360,5 @@ def _tries(state: State, error: str) -> str:
     return f"{1 + retrier['MaxAttempts']} tries, {pauses(retrier):,.0f} s"
 
 
-def test_the_guide_to_outages_has_rows() -> None:
+def test_outage_guide_has_rows() -> None:
     assert len(outages()) == 11

@@ -37,12 +37,12 @@ def test_test_files_of_targets_are_in_make_test() -> None:
 
 
 @each(("target", "by"), COVERED.items())
-def test_targets_that_are_covered_name_an_existing_target_or_test(target: str, by: str) -> None:
+def test_covered_targets_name_an_existing_target_or_test(target: str, by: str) -> None:
     assert by in TARGETS or (ROOT / by).exists()
 
 
 @each(("target", "why"), ELSEWHERE.items())
-def test_targets_left_out_have_a_reason_and_a_job(target: str, why: tuple[str, str]) -> None:
+def test_excluded_targets_have_a_reason_and_a_job(target: str, why: tuple[str, str]) -> None:
     reason, job = why
 
     assert reason

@@ -30,7 +30,7 @@ def events_of(state: State) -> int:
     return ENTERED_AND_EXITED + EVENTS_OF_A_TRY * tries
 
 
-def test_1000_items_that_all_fail_fit_one_history() -> None:
+def test_1000_failing_items_fit_one_history() -> None:
     started_and_succeeded = 2
     passed = ENTERED_AND_EXITED * sum(state["Type"] == "Pass" for state in ITERATION.values())
     iteration = started_and_succeeded + events_of(ITERATION["iterator"]) + passed
@@ -43,7 +43,7 @@ def test_1000_items_that_all_fail_fit_one_history() -> None:
 
 
 @every_task
-def test_a_task_carries_names_and_numbers_only(name: str) -> None:
+def test_task_passes_only_names_and_numbers(name: str) -> None:
     own = {"tenant_code.$", "task_id.$", "attempt.$", "execution.$"}
     paths = {"iterator": {"number.$": "$.number"}, "finish": {"outcomes.$": "$.map_state"}}
     payload: dict[str, Any] = TASKS[name]["Parameters"]["Payload"]
@@ -57,7 +57,7 @@ def test_a_task_carries_names_and_numbers_only(name: str) -> None:
 
 
 @every_task
-def test_every_transient_error_is_tried_again(name: str) -> None:
+def test_every_transient_error_is_retried(name: str) -> None:
     function = function_of(name, TASKS[name])
     errors = transient_errors(function.module, function.handler)
 
@@ -71,12 +71,12 @@ def test_no_iteration_fails_the_map() -> None:
     assert "Retry" not in MAP
 
 
-def test_as_many_items_at_once_as_the_parameter_says() -> None:
+def test_concurrency_of_items_is_the_parameter() -> None:
     assert MAP["MaxConcurrencyPath"] == "$.start.payload.max_concurrency"
     assert TEMPLATE["Parameters"]["TaskMaxConcurrency"]["MaxValue"] == MAX_INLINE_CONCURRENCY
 
 
-def test_the_machine_outlives_the_longest_task() -> None:
+def test_machine_outlives_the_longest_task() -> None:
     """After the limit, items in flight may use all their retries, and finish all of its own."""
     seconds = sum(
         (1 + sum(retrier["MaxAttempts"] for retrier in TASKS[name]["Retry"])) * TASKS[name]["TimeoutSeconds"]
@@ -86,7 +86,7 @@ def test_the_machine_outlives_the_longest_task() -> None:
     assert TEMPLATE["Parameters"]["TaskTimeoutSeconds"]["MaxValue"] + seconds < MACHINE.definition["TimeoutSeconds"]
 
 
-def test_finish_waits_for_an_items_function() -> None:
+def test_finish_waits_for_the_function_of_an_item() -> None:
     """45 s are left then for the rows of 1,000 items."""
     longest = FUNCTIONS["RunTaskItemFunction"].timeout
 

@@ -85,7 +85,7 @@ _WITHOUT_ENDS = ("console who", "console reason")
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_text_without_a_visible_character_is_refused_with_its_field(door: str) -> None:
+def test_text_without_a_visible_character_is_rejected_with_its_field(door: str) -> None:
     parse, good, field, error, _ = DOORS[door]
     for text in (*BLANK, *FORBIDDEN):
         with pytest.raises(error) as refused:
@@ -95,7 +95,7 @@ def test_text_without_a_visible_character_is_refused_with_its_field(door: str) -
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_lines_are_for_free_text_only(door: str) -> None:
+def test_line_breaks_are_for_free_text_only(door: str) -> None:
     parse, good, field, error, lines = DOORS[door]
     for text in LINES[: 2 if door in _WITHOUT_ENDS else None]:
         if lines:
@@ -106,7 +106,7 @@ def test_lines_are_for_free_text_only(door: str) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_names_of_all_scripts_are_accepted_as_they_are(door: str) -> None:
+def test_names_in_all_scripts_are_accepted_unchanged(door: str) -> None:
     parse, good, field, _, _ = DOORS[door]
     for text in GOOD:
         parsed = parse({**good, field: text} if door != "applicant" or text != "👩\u200d💻" else good)
@@ -115,7 +115,7 @@ def test_names_of_all_scripts_are_accepted_as_they_are(door: str) -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 @given(text=st.text(max_size=20))
-def test_no_door_accepts_what_is_no_text(door: str, text: str) -> None:
+def test_no_entry_point_accepts_a_value_that_is_not_text(door: str, text: str) -> None:
     parse, good, field, error, lines = DOORS[door]
     try:
         parse({**good, field: text})
@@ -124,7 +124,7 @@ def test_no_door_accepts_what_is_no_text(door: str, text: str) -> None:
     assert problem(text.strip() if door in _WITHOUT_ENDS else text, lines=lines) is None
 
 
-def test_a_comment_of_nothing_visible_is_none() -> None:
+def test_blank_comment_becomes_none() -> None:
     good = event("approvals/decide_approval")
     assert {parse_decision({**good, "comment": text}).comment for text in ("", " ", "\u200b", None)} == {None}
     for text in FORBIDDEN:

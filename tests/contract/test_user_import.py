@@ -17,13 +17,12 @@ from tests.kit.iam import granted
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
 from tests.kit.project import leaves, transient_errors
 from tests.kit.template import FUNCTIONS, TEMPLATE, allowed, of_type
+from user_import.connect import backoff_until
 from user_import.creation import ROW_TAG
 from user_import.csv_file import MAX_ROW, RowPointer
 from user_import.errors import ConnectError, ImportRefused, InvalidRow
-from user_import.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
-from user_import.results import ResultKey
+from user_import.results import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome, ResultKey
 from user_import.retry import Kept
-from user_import.tasks import backoff_until
 from user_import.user import User
 
 IMPORT = MACHINES["UserImport"]
@@ -70,13 +69,13 @@ class Context:
 
 
 @each(("name", "ways"), FLOW.items())
-def test_states_follow_each_other_as_the_design_says(name: str, ways: tuple[str, str]) -> None:
+def test_states_follow_each_other_as_designed(name: str, ways: tuple[str, str]) -> None:
     state = IMPORT.states[name]
 
     assert (state["Next"], state["Catch"][-1]["Next"]) == ways
 
 
-def test_choices_and_ends() -> None:
+def test_choices_and_final_states() -> None:
     assert IMPORT.definition["StartAt"] == "Initialize"
     assert IMPORT.states["IsInstanceGiven"]["Choices"][0]["Next"] == "UseInstance"
     assert IMPORT.states["IsInstanceGiven"]["Default"] == "CreateInstance"
@@ -100,7 +99,7 @@ def test_each_row_is_an_iteration_that_never_fails_the_map() -> None:
     assert ROW_STATES["RowFailed"]["Type"] == "Pass"
 
 
-def test_failed_row_keeps_only_its_number_and_the_errors_name() -> None:
+def test_failed_row_keeps_only_its_number_and_error_name() -> None:
     (kept,) = ROW_STATES["RowFailed"]["Parameters"].values()
 
     assert "$.error.Error" in kept
@@ -116,7 +115,7 @@ def test_function_logs_its_import(name: str) -> None:
     assert told["import_id.$"] == "$$.Execution.Name"
 
 
-def test_no_state_names_a_field_of_a_person() -> None:
+def test_no_state_names_a_personal_field() -> None:
     text = IMPORT.path.read_text().lower()
     fields = set(User.__dataclass_fields__) - {"profiles"}
 
@@ -134,7 +133,7 @@ def test_only_transient_errors_are_retried(name: str) -> None:
     assert retries(state, "UnexpectedFailure") == 0
 
 
-def test_retries_of_a_row_are_few_and_those_of_the_result_many() -> None:
+def test_row_has_few_retries_and_the_result_many() -> None:
     row, result = retries(TASKS["UserCreate"], "States.Timeout"), retries(TASKS["RegisterResult"], "States.Timeout")
 
     assert row < retries(TASKS["CountCsvFiles"], "States.Timeout") < result
@@ -150,22 +149,22 @@ def codes() -> set[str]:
     return ours | transient | {"UnexpectedFailure", "NoImportFile", "WrongEncoding"}
 
 
-def test_every_failure_of_a_row_has_a_sentence() -> None:
+def test_every_row_failure_has_a_sentence() -> None:
     assert codes() - set(SENTENCES) == set()
 
 
-def test_every_error_that_is_retried_has_a_sentence_for_when_it_lasts() -> None:
+def test_every_retried_error_has_a_sentence_for_when_it_persists() -> None:
     retried = {error for retrier in TASKS["UserCreate"]["Retry"] for error in retrier["ErrorEquals"]}
 
     assert retried - set(SENTENCES) == set()
 
 
-def test_no_sentence_is_for_an_error_that_cannot_be() -> None:
+def test_no_sentence_is_for_an_impossible_error() -> None:
     assert {code for code in SENTENCES if "." not in code} - codes() == {NOT_REGISTERED, PASSWORD_NOT_SET}
 
 
 @each("limit", ["Default", "MaxValue"])
-def test_the_rows_of_one_map_fit_the_state_data(limit: str) -> None:
+def test_rows_of_one_map_fit_the_state_data(limit: str) -> None:
     rows = LARGEST_PARAMETER[limit]
     pointer = str(RowPointer(rows, rows * MAX_ROW, MAX_ROW, rows))
     outcomes = [Outcome(rows, PASSWORD_NOT_SET, "0" * 36), *(Outcome(rows, code) for code in SENTENCES)]
@@ -183,7 +182,7 @@ def test_file_with_only_failed_rows_fits_the_history() -> None:
     assert left / EVENTS_OF_A_RETRY > 600
 
 
-def test_the_longest_import_fits_the_life_of_the_machine() -> None:
+def test_longest_import_fits_the_machine_timeout() -> None:
     seconds = LARGEST_PARAMETER["MaxValue"] / USERS_PER_SECOND
 
     assert seconds * MARGIN < IMPORT.definition["TimeoutSeconds"]
@@ -191,7 +190,7 @@ def test_the_longest_import_fits_the_life_of_the_machine() -> None:
 
 
 @each("function", ["UserCreateFunction", "CountCsvFilesFunction"])
-def test_delayed_call_of_connect_ends_before_the_function(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_connect_call_ends_before_the_function(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     config = single_try_client.__wrapped__("connect").meta.config
     seconds = FUNCTIONS[function].properties["Timeout"]
@@ -215,7 +214,7 @@ def test_passwords_do_not_stay_in_the_bucket() -> None:
     assert TEMPLATE["Parameters"]["UserFileLifetimeDays"]["Default"] <= 7
 
 
-def test_results_do_not_expire_as_files_of_users_do() -> None:
+def test_results_do_not_expire_with_the_user_files() -> None:
     pattern = TEMPLATE["Parameters"]["UserFilePrefix"]["AllowedPattern"]
     name = "UserCreateResult_"
     beginnings = [name[:length] for length in range(1, len(name) + 1)]
@@ -244,7 +243,7 @@ def test_role_reaches_only_the_listed_instances(function: str) -> None:
     assert {one.resource for one in grants if one.action.startswith("connect:")} == {f"{arn}*" for arn in listed}
 
 
-def test_only_a_new_instance_can_get_the_stacks_tag() -> None:
+def test_only_a_new_instance_can_get_the_stack_tag() -> None:
     tagging = dict(allowing("connect:TagResource"))
 
     assert set(tagging) == {"CreateInstanceRole", "UserCreateRole"}
@@ -286,7 +285,7 @@ RESULTS = [
 ]
 
 
-def test_nobody_but_the_import_reads_files_of_users() -> None:
+def test_only_the_import_reads_user_files() -> None:
     ((statement,),) = (
         [one for one in body["PolicyDocument"]["Statement"] if one["Sid"] == "PasswordsForTheImportAlone"]
         for body in of_type("AWS::S3::BucketPolicy").values()

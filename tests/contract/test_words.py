@@ -70,7 +70,7 @@ def found() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("word", INSTEAD)
-def test_no_text_has_a_refused_word(word: str) -> None:
+def test_no_text_has_a_banned_word(word: str) -> None:
     places = [place for refused, place in found() if refused == word]
 
     assert not places, "\n".join([f"write instead: {INSTEAD[word]}", *places])

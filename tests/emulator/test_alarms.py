@@ -34,7 +34,7 @@ def deployed(account: Account) -> str:
     return str(stack()["StackStatus"])
 
 
-def test_ministack_still_refuses_metric_math(upstream: Account) -> None:
+def test_ministack_still_rejects_metric_math(upstream: Account) -> None:
     assert deployed(upstream) != "CREATE_COMPLETE", still_there("alarms", "an alarm on metric math")
 
 

@@ -36,13 +36,13 @@ LACKING = [case for case in CASES if case.lacking]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_local_engine_does_as_documented(here: dict[str, "Future[Any]"], case: Case) -> None:
+def test_local_engine_behaves_as_documented(here: dict[str, "Future[Any]"], case: Case) -> None:
     assert here[case.name].result() == case.expected, case.source
 
 
 @pytest.mark.conformance
 @pytest.mark.parametrize("case", LACKING, ids=lambda case: case.name)
-def test_ministack_still_lacks_it(there: dict[str, "Future[Any]"], case: Case) -> None:
+def test_ministack_still_lacks_the_behaviour(there: dict[str, "Future[Any]"], case: Case) -> None:
     try:
         found = there[case.name].result()
     except Exception:

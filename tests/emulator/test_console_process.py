@@ -44,7 +44,7 @@ def ends(process: psutil.Process) -> bool:
     return bool(gone)
 
 
-def test_a_console_is_started_once_and_stopped(running: Emulator) -> None:
+def test_console_is_started_once_and_stopped(running: Emulator) -> None:
     address = console_process.start(running, free_port())
     process = process_of(running)
 
@@ -56,7 +56,7 @@ def test_a_console_is_started_once_and_stopped(running: Emulator) -> None:
     assert console_process.address(running) == ""
 
 
-def test_a_console_ends_with_its_emulator(running: Emulator) -> None:
+def test_console_ends_with_its_emulator(running: Emulator) -> None:
     console_process.start(running, free_port())
     process = process_of(running)
     emulator.stop(running)
@@ -64,7 +64,7 @@ def test_a_console_ends_with_its_emulator(running: Emulator) -> None:
     assert ends(process)
 
 
-def test_a_console_whose_port_is_taken_listens_on_another_one(running: Emulator) -> None:
+def test_console_listens_on_another_port_if_its_own_is_taken(running: Emulator) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         address = console_process.start(running, port)
@@ -74,7 +74,7 @@ def test_a_console_whose_port_is_taken_listens_on_another_one(running: Emulator)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_console_ends_by_a_signal_while_a_page_is_open(number: signal.Signals) -> None:
+def test_console_stops_on_a_signal_with_a_page_open(number: signal.Signals) -> None:
     command = [sys.executable, "-m", "stepwise.cli", "console", "--port", str(free_port()), "--listen", "0", "--json"]
     with program(command, cwd=ROOT, stdout=subprocess.PIPE) as console:
         assert console.stdout
@@ -89,7 +89,7 @@ def test_a_console_ends_by_a_signal_while_a_page_is_open(number: signal.Signals)
     assert time.monotonic() - began < 10
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_taken_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         command = [sys.executable, "-m", "stepwise.cli", "console", "--listen", port]

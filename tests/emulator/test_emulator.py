@@ -135,7 +135,7 @@ def _emulator(port: int, **settings: str) -> Iterator[Emulator]:
 # --- start and stop ---
 
 
-def test_an_emulator_that_has_started_answers_and_is_found_until_it_is_stopped(port: int) -> None:
+def test_started_emulator_answers_and_is_found_until_stopped(port: int) -> None:
     with _emulator(port) as started:
         assert Account(started.endpoint).client("sts").get_caller_identity()["Arn"].endswith(":root")
         assert emulator.running(port) == started
@@ -151,9 +151,7 @@ def test_stop_leaves_no_process_and_no_file(port: int) -> None:
     assert [path for name in names for path in Path(tempfile.gettempdir()).glob(f"*{name}*")] == []
 
 
-def test_stop_removes_the_folder_in_memory_even_if_memory_has_become_full(
-    port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_removes_the_memory_folder_even_if_memory_is_full(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if not os.access("/dev/shm", os.W_OK):  # noqa: S108
         pytest.skip("this machine has no /dev/shm")
     started = emulator.start(port)
@@ -163,13 +161,13 @@ def test_stop_removes_the_folder_in_memory_even_if_memory_has_become_full(
     assert [path.name for path in Path("/dev/shm").glob(f"stepwise-*-{port}")] == []  # noqa: S108
 
 
-def test_what_a_service_keeps_on_disk_is_in_the_emulators_own_directory(port: int) -> None:
+def test_services_write_only_to_the_emulators_own_directory(port: int) -> None:
     with _emulator(port) as started:
         Account(started.endpoint).client("cognito-idp").list_user_pools(MaxResults=1)
         assert [path.name for path in _home(port).rglob("*.pem")] == ["cognito-rsa-key.pem"]
 
 
-def test_a_taken_port_is_refused_with_the_variable_that_chooses_another(port: int) -> None:
+def test_taken_port_is_refused_and_names_the_variable_to_change(port: int) -> None:
     refusal = rf"port {port} is in use.*STEPWISE_PORT"
     with socket.create_server(("127.0.0.1", port)), pytest.raises(LocalStackError, match=refusal):
         emulator.start(port)
@@ -177,7 +175,7 @@ def test_a_taken_port_is_refused_with_the_variable_that_chooses_another(port: in
     assert not _home(port).exists()
 
 
-def test_an_emulator_that_does_not_come_up_says_why_and_leaves_nothing(port: int) -> None:
+def test_emulator_that_fails_to_start_says_why_and_leaves_nothing(port: int) -> None:
     with pytest.raises(
         LocalStackError, match=r"stopped during startup:\n(.|\n)*ModuleNotFoundError: No module named 'stepwise'"
     ):
@@ -186,7 +184,7 @@ def test_an_emulator_that_does_not_come_up_says_why_and_leaves_nothing(port: int
     assert not _home(port).exists()
 
 
-def test_an_emulator_comes_up_while_other_commands_look_for_crashed_ones(port: int) -> None:
+def test_emulator_starts_while_other_commands_look_for_crashed_ones(port: int) -> None:
     up = threading.Event()
 
     def look() -> None:
@@ -206,7 +204,7 @@ def test_an_emulator_comes_up_while_other_commands_look_for_crashed_ones(port: i
 # --- who ends with whom ---
 
 
-def test_an_attached_emulator_ends_with_a_starter_that_is_killed() -> None:
+def test_attached_emulator_ends_when_its_starter_is_killed() -> None:
     with _starting("attached") as (starter, started):
         _employ(started)
         family = _family(started)
@@ -228,7 +226,7 @@ def test_detached_emulator_outlives_its_starter() -> None:
         assert _alive([process], within=0) == []
 
 
-def test_idle_workers_and_simulators_end_with_an_emulator_that_is_killed(port: int) -> None:
+def test_idle_workers_and_simulators_end_when_their_emulator_is_killed(port: int) -> None:
     with _emulator(port) as started:
         assert Account(started.endpoint).function(SLEEP).call().error is None
         process, *others = _family(started)
@@ -254,7 +252,7 @@ def _dead_process() -> str:
 @pytest.mark.parametrize(
     "content", [_dead_process, lambda: "", lambda: '{"pid":', lambda: "{}"], ids=["dead", "empty", "cut off", "other"]
 )
-def test_what_a_crash_left_behind_is_removed_when_someone_looks(port: int, content: Callable[[], str]) -> None:
+def test_leftovers_of_a_crash_are_removed_on_the_next_lookup(port: int, content: Callable[[], str]) -> None:
     _leave_behind(port, content())
     assert emulator.running(port) is None
     assert not _home(port).exists()
@@ -270,7 +268,7 @@ def test_reused_process_id_is_not_killed(port: int) -> None:
         assert _alive([stranger], within=0.2) == [stranger]
 
 
-def test_a_start_removes_what_crashes_left_behind_and_spares_strangers(port: int) -> None:
+def test_start_removes_leftovers_of_crashes_and_spares_other_files(port: int) -> None:
     crashed = emulator.free_port()
     with _stranger() as stranger:
         _leave_behind(crashed, _dead_process())
@@ -284,7 +282,7 @@ def test_a_start_removes_what_crashes_left_behind_and_spares_strangers(port: int
 # --- side by side ---
 
 
-def test_only_a_program_that_asks_for_a_reserved_port_gets_it() -> None:
+def test_only_a_program_asking_for_a_reserved_port_gets_it() -> None:
     with emulator.reserved_port() as port:
         with socket.socket() as other, pytest.raises(OSError, match="in use"):
             other.bind(("127.0.0.1", port))
@@ -308,7 +306,7 @@ def test_two_emulators_side_by_side_do_not_disturb_each_other(port: int) -> None
 # --- what it may reach, and who may reach it ---
 
 
-def test_an_emulator_listens_on_the_loopback_only(port: int) -> None:
+def test_emulator_listens_on_loopback_only(port: int) -> None:
     # A port of its own for MiniStack's other listener: the usual one may be taken, which would hide it.
     with _emulator(port, IOT_MTLS_PORT=str(emulator.free_port())) as started:
         eventually(lambda: _ready(started))
@@ -356,14 +354,14 @@ def real_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("real_account")
-def test_a_program_in_the_local_environment_does_not_see_the_callers_account() -> None:
+def test_local_program_does_not_see_the_callers_account() -> None:
     variables = emulator.environment("http://127.0.0.1:4566")
     ran = subprocess.run([sys.executable, "-c", WHO_AM_I], env=variables, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["default", "test", "None", "http://127.0.0.1:4566", "us-east-1"]
 
 
 @pytest.mark.usefixtures("real_account")
-def test_the_local_environment_drops_what_names_an_account_and_keeps_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_environment_drops_account_variables_and_keeps_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", "ed")
     variables = emulator.environment("http://127.0.0.1:4566")
     assert "AWS_PROFILE" not in variables

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.local_only("are about a stack of their own, which fails
 FAILING = {"Type": "AWS::SQS::Queue", "Properties": {"MessageRetentionPeriod": 1}}
 
 
-def test_a_first_deployment_that_fails_leaves_nothing_behind(ours: Account) -> None:
+def test_failed_first_deployment_leaves_nothing_behind(ours: Account) -> None:
     """CloudFormation on AWS leaves protected tables, until their protection is off: docs/operations.md."""
     cloudformation = ours.client("cloudformation")
     kept = {name: body for name, body in RESOURCES.items() if "DeletionPolicy" in body}

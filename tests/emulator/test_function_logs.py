@@ -50,7 +50,7 @@ def test_log_line_has_its_fields_and_its_invocation(ours: Account) -> None:
         assert 'raise ValueError("no number: 七")' in refused["stackTrace"][-1]
 
 
-def test_function_without_the_format_logs_text(ours: Account) -> None:
+def test_function_without_json_logging_logs_text(ours: Account) -> None:
     lines = _lines(ours.function(LOGS), {"id": "o-1"})
 
     assert (lines[0], "order_id" in "".join(lines)) == ("refused", False)

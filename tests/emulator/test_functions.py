@@ -83,12 +83,12 @@ FAIL = {"fail": True}
 # --- 1. an exception arrives under its class name, and the worker lives on ---
 
 
-def test_ministack_still_hides_the_class_of_an_exception(upstream: Account) -> None:
+def test_ministack_still_hides_the_exception_class(upstream: Account) -> None:
     answer = upstream.function(OUT_OF_STOCK).call(FAIL)
     assert answer.error == "Runtime.HandlerError", still_there("functions", "the class name of an exception")
 
 
-def test_ministack_still_hides_the_class_of_an_exception_from_state_machines(upstream: Account) -> None:
+def test_ministack_still_hides_the_exception_class_from_state_machines(upstream: Account) -> None:
     execution = upstream.run(upstream.function(OUT_OF_STOCK), FAIL)
     assert execution["error"] == "Runtime.HandlerError", still_there(
         "server", "the class name that Retry and Catch match"
@@ -103,7 +103,7 @@ def test_ministack_still_starts_another_worker_after_an_exception(upstream: Acco
     assert function.call().body != before, still_there("functions", "a worker ends at every exception")
 
 
-def test_an_exception_arrives_as_on_aws(ours: Account) -> None:
+def test_exception_arrives_as_on_aws(ours: Account) -> None:
     answer = ours.function(OUT_OF_STOCK).call(FAIL)
     assert answer.error == "OutOfStock"
     assert answer.body.keys() == {"errorMessage", "errorType", "requestId", "stackTrace"}
@@ -111,13 +111,13 @@ def test_an_exception_arrives_as_on_aws(ours: Account) -> None:
     assert 'raise OutOfStock("no pen-01 left")' in answer.body["stackTrace"][-1]
 
 
-def test_a_state_machine_sees_the_class_name_of_an_exception(ours: Account) -> None:
+def test_state_machine_sees_the_exception_class(ours: Account) -> None:
     execution = ours.run(ours.function(OUT_OF_STOCK), FAIL)
     assert execution["error"] == "OutOfStock"
     assert json.loads(execution["cause"])["errorMessage"] == "no pen-01 left"
 
 
-def test_the_worker_lives_on_after_an_exception(ours: Account) -> None:
+def test_worker_survives_an_exception(ours: Account) -> None:
     function = ours.function(OUT_OF_STOCK)
     before = function.call().body
     assert function.call(FAIL).error == "OutOfStock"
@@ -128,21 +128,21 @@ def test_the_worker_lives_on_after_an_exception(ours: Account) -> None:
 
 
 @pytest.mark.parametrize("source", [EXIT, SYSTEM_EXIT], ids=["os._exit", "sys.exit"])
-def test_ministack_still_does_not_tell_that_a_worker_died(upstream: Account, source: str) -> None:
+def test_ministack_still_hides_the_death_of_a_worker(upstream: Account, source: str) -> None:
     answer = upstream.function(source).call(FAIL)
     assert answer.error == "Runtime.HandlerError", still_there("functions", "Runtime.ExitError")
 
 
 @pytest.mark.parametrize("source", [EXIT, SYSTEM_EXIT], ids=["os._exit", "sys.exit"])
-def test_a_worker_that_died_is_an_exit_error(ours: Account, source: str) -> None:
+def test_worker_death_is_an_exit_error(ours: Account, source: str) -> None:
     assert ours.function(source).call(FAIL).error == "Runtime.ExitError"
 
 
-def test_a_state_machine_sees_that_a_worker_died(ours: Account) -> None:
+def test_state_machine_sees_the_death_of_a_worker(ours: Account) -> None:
     assert ours.run(ours.function(EXIT), FAIL)["error"] == "Runtime.ExitError"
 
 
-def test_another_worker_takes_the_place_of_one_that_died(ours: Account) -> None:
+def test_dead_worker_is_replaced(ours: Account) -> None:
     function = ours.function(EXIT)
     before = function.call().body
     function.call(FAIL)
@@ -162,12 +162,12 @@ def _busy_while_another_dies(account: Account, home: Path) -> Answer:
         return busy.result()
 
 
-def test_ministack_still_ends_all_workers_when_one_dies_at_its_start(upstream: Account, tmp_path: Path) -> None:
+def test_ministack_still_ends_all_workers_if_one_dies_at_start(upstream: Account, tmp_path: Path) -> None:
     answer = _busy_while_another_dies(upstream, tmp_path)
     assert answer.error is not None, still_there("functions", "a worker that dies at its start takes the others along")
 
 
-def test_a_worker_that_dies_at_its_start_takes_no_other_along(ours: Account, tmp_path: Path) -> None:
+def test_worker_dying_at_start_ends_no_other(ours: Account, tmp_path: Path) -> None:
     answer = _busy_while_another_dies(ours, tmp_path)
     assert (answer.error, answer.body) == (None, "slept")
 
@@ -182,14 +182,14 @@ def test_ministack_still_hides_a_throttle_from_state_machines(upstream: Account)
     assert execution["error"] == "Lambda.Unknown", still_there("functions", "Lambda.TooManyRequestsException")
 
 
-def test_a_state_machine_sees_a_throttle(ours: Account) -> None:
+def test_state_machine_sees_a_throttle(ours: Account) -> None:
     function = ours.function(OUT_OF_STOCK)
     function.throttle()
     execution = ours.run(function, {})
     assert (execution["status"], execution["error"]) == ("FAILED", "Lambda.TooManyRequestsException")
 
 
-def test_a_caller_of_lambda_still_sees_a_throttle(ours: Account) -> None:
+def test_caller_of_lambda_still_sees_a_throttle(ours: Account) -> None:
     function, client = ours.function(OUT_OF_STOCK), ours.client("lambda")
     function.throttle()
     with pytest.raises(client.exceptions.TooManyRequestsException):
@@ -209,7 +209,7 @@ def _failing_on_events(account: Account) -> Function:
     return function
 
 
-def test_ministack_still_drops_an_event_that_a_function_refused(upstream: Account, tmp_path: Path) -> None:
+def test_ministack_still_drops_an_event_whose_function_failed(upstream: Account, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     _failing_on_events(upstream).send_event({"file": str(notes)})
     eventually(lambda: _calls(notes) > 0)
@@ -217,13 +217,13 @@ def test_ministack_still_drops_an_event_that_a_function_refused(upstream: Accoun
     assert _calls(notes) == 1, still_there("functions", "an event is tried again")
 
 
-def test_an_event_that_a_function_refused_is_tried_again(ours: Account, tmp_path: Path) -> None:
+def test_event_whose_function_failed_is_retried(ours: Account, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     _failing_on_events(ours).send_event({"file": str(notes)})
     eventually(lambda: _calls(notes) == TRIES)
 
 
-def test_an_event_waits_for_a_function_that_is_throttled(ours: Account, tmp_path: Path) -> None:
+def test_event_waits_for_a_throttled_function(ours: Account, tmp_path: Path) -> None:
     notes, function = tmp_path / "notes", _failing_on_events(ours)
     function.throttle()
     function.send_event({"file": str(notes)})
@@ -233,7 +233,7 @@ def test_an_event_waits_for_a_function_that_is_throttled(ours: Account, tmp_path
     eventually(lambda: _calls(notes) > 0)
 
 
-def test_a_retry_of_an_event_runs_the_code_that_was_deployed_meanwhile(ours: Account, tmp_path: Path) -> None:
+def test_event_retry_runs_the_newly_deployed_code(ours: Account, tmp_path: Path) -> None:
     function = ours.function(WAIT_AND_FAIL)
     function.on_events()
     files = {name: tmp_path / name for name in ("file", "started", "released")}
@@ -251,7 +251,7 @@ def test_function_sees_only_deployed_code(ours: Account) -> None:
     assert ours.function(SEES).call({"module": "stepwise"}).body is False
 
 
-def test_a_ministack_that_has_changed_where_the_fix_applies_is_refused() -> None:
+def test_patch_refuses_a_changed_ministack() -> None:
     program = """
 from ministack.core import lambda_runtime
 lambda_runtime._PYTHON_WORKER_SCRIPT = "another worker"

@@ -160,20 +160,20 @@ def nested(account: Account, path: str) -> Any:
 # --- MiniStack as it comes ---
 
 
-def test_ministack_still_gives_an_address_that_not_every_resolver_knows(upstream: Account) -> None:
+def test_ministack_still_returns_an_address_some_resolvers_do_not_know(upstream: Account) -> None:
     api = deploy(upstream, small("/here"))["Api"]
     address = upstream.client("apigatewayv2").get_api(ApiId=api)["ApiEndpoint"]
     assert ".execute-api.localhost:" in address, still_there("http_api", "the address of an API")
 
 
-def test_ministack_still_drops_the_routes_of_events(upstream: Account) -> None:
+def test_ministack_still_drops_routes_of_sam_events(upstream: Account) -> None:
     api = deploy(upstream, small("/here"))["Api"]
     assert upstream.client("apigatewayv2").get_routes(ApiId=api)["Items"] == [], still_there(
         "http_api", "routes of an OpenAPI body"
     )
 
 
-def test_ministack_still_leaves_the_template_of_a_nested_stack_as_written(upstream: Account) -> None:
+def test_ministack_still_leaves_nested_templates_untransformed(upstream: Account) -> None:
     with pytest.raises(AssertionError, match="AWS::Serverless"):
         deploy(upstream, nested(upstream, "/here"))
 
@@ -263,7 +263,7 @@ def member(body: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_an_api_of_events_answers_as_on_aws(shop: Api, case: Case) -> None:
+def test_api_of_sam_events_answers_as_on_aws(shop: Api, case: Case) -> None:
     status, headers, body = shop.send(case.method, case.path, case.sent)
     assert status == case.status, body
     assert {path: member(body, path) for path in case.found} == case.found
@@ -272,7 +272,7 @@ def test_an_api_of_events_answers_as_on_aws(shop: Api, case: Case) -> None:
 
 # "Update requires: No interruption" of Body (CloudFormation, AWS::ApiGatewayV2::Api); "If no routes match a request,
 # API Gateway returns {"message":"Not Found"} to the client." [routes]
-def test_an_update_replaces_the_routes_of_the_body(ours: Account) -> None:
+def test_update_replaces_the_routes_of_the_body(ours: Account) -> None:
     made = deploy(ours, small("/before"))
     again = deploy(ours, small("/after"), made["Stack"])
     api = Api(ours, again["Api"])
@@ -284,14 +284,14 @@ def test_an_update_replaces_the_routes_of_the_body(ours: Account) -> None:
 
 # "If you want to create a stack from a stack template that contains macros and nested stacks, you must create the stack
 # directly from the template using this capability." (CAPABILITY_AUTO_EXPAND, CreateStack)
-def test_a_nested_stack_has_an_api_of_events(ours: Account) -> None:
+def test_nested_stack_has_an_api_of_sam_events(ours: Account) -> None:
     api = Api(ours, deploy(ours, nested(ours, "/nested/{id}"))["Api"])
     status, _, body = api.send("GET", "/nested/3", {})
     assert (status, body["pathParameters"]) == (200, {"id": "3"})
 
 
 # "AllowOrigins: Represents a collection of allowed origins." (CloudFormation, AWS::ApiGatewayV2::Api Cors) [cors]
-def test_the_cors_configuration_of_a_plain_api_is_read(ours: Account) -> None:
+def test_cors_configuration_of_a_plain_api_is_read(ours: Account) -> None:
     cors = {"AllowOrigins": [SHOP], "AllowMethods": ["GET"]}
     properties = {"Name": "plain", "ProtocolType": "HTTP", "CorsConfiguration": cors}
     resources = {"Api": {"Type": "AWS::ApiGatewayV2::Api", "Properties": properties}}
@@ -300,7 +300,7 @@ def test_the_cors_configuration_of_a_plain_api_is_read(ours: Account) -> None:
     assert (status, headers[ALLOW_ORIGIN], headers["access-control-allow-methods"]) == (204, SHOP, "GET")
 
 
-def test_the_address_of_an_api_is_one_that_every_client_reaches(ours: Account) -> None:
+def test_every_client_reaches_the_api_address(ours: Account) -> None:
     document = small("/keys/{key}")
     document["Outputs"]["Url"] = {"Value": {"Fn::GetAtt": ["ServerlessHttpApi", "ApiEndpoint"]}}
     made = deploy(ours, document)

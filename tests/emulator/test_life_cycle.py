@@ -83,7 +83,7 @@ def _rows(printed: list[str], title: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in printed[begin:end] if line[0] == "│"]
 
 
-def test_a_stack_charges_at_the_gateway_as_long_as_it_is_started_so(port: str) -> None:
+def test_stack_charges_at_the_gateway_for_as_long_as_started_with_it(port: str) -> None:
     _stepwise("start", "--port", port, "--gateway")
     _stepwise("place", "--port", port, "--order-id", "o-1", "--item", "tea-01:2:1500")
 

@@ -80,7 +80,7 @@ def test_40_iterations_run_at_once(limited: Account, items: int, settings: Any, 
 
 
 # MaxConcurrency "provides the upper bound on the number of Map state iterations that can run in parallel." [map]
-def test_a_lower_bound_than_40_holds(limited: Account) -> None:
+def test_limit_below_40_applies(limited: Account) -> None:
     assert at_once(limited, 10, MaxConcurrency=6) == 6
 
 
@@ -124,20 +124,20 @@ PAYLOADS = {
 
 
 @pytest.mark.parametrize("case", PAYLOADS.values(), ids=PAYLOADS)
-def test_an_execution_has_256_kib_at_each_state(limited: Account, case: Payload) -> None:
+def test_state_data_is_limited_to_256_kib(limited: Account, case: Payload) -> None:
     width = len(case.letter.encode())
     given = case.letter * ((case.given - 2) // width)
     ended = limited.ended(start(limited, machine(limited, case.states), given))
     assert (ended["status"], ended.get("error")) == case.found
 
 
-def test_without_limits_a_state_has_any_output(ours: Account) -> None:
+def test_without_limits_a_state_may_return_any_size(ours: Account) -> None:
     ended = ours.ended(start(ours, machine(ours, {"Twice": {**TWICE, "End": True}}), "a" * LIMIT))
     assert ended["status"] == "SUCCEEDED", still_there("limits", "256 KiB of output")
 
 
 # "This quota affects tasks (activity, Lambda function, or integrated service), state or execution output" [quotas]
-def test_a_task_has_256_kib_of_output(limited: Account) -> None:
+def test_task_output_is_limited_to_256_kib(limited: Account) -> None:
     function = limited.function('def handler(event, context):\n    return "a" * event')
     fits, over = (limited.run(function, size) for size in (LIMIT - 2, LIMIT - 1))
     (failed,) = [event for event in history(limited, over["executionArn"]) if event["type"] == "TaskFailed"]
@@ -146,7 +146,7 @@ def test_a_task_has_256_kib_of_output(limited: Account) -> None:
 
 
 # SensitiveData has at most 262,144 characters. [model] The service's answer is the one for a breach of its model.
-def test_the_output_that_answers_a_task_has_256_kib(limited: Account) -> None:
+def test_callback_output_is_limited_to_256_kib(limited: Account) -> None:
     answer = limited.client("stepfunctions").send_task_success
     codes = [code(answer, taskToken="none", output='"' + "a" * size + '"') for size in (LIMIT - 2, LIMIT - 1)]
     assert codes[0] != "ValidationException"
@@ -156,7 +156,7 @@ def test_the_output_that_answers_a_task_has_256_kib(limited: Account) -> None:
 # "25,000 events in a single state machine execution history. If the execution history reaches this quota, the execution
 # will fail." [quotas]
 @pytest.mark.parametrize("catch", [False, True], ids=["plain", "States.ALL"])
-def test_a_full_history_fails_the_execution(limited: Account, catch: bool) -> None:
+def test_full_history_fails_the_execution(limited: Account, catch: bool) -> None:
     again = {"Again": {"Type": "Pass", "Next": "More"}, "More": {"Type": "Pass", "Next": "Again"}}
     loop = {"StartAt": "Again", "States": again}
     outer = {"Type": "Parallel", "Branches": [loop], "End": True}
@@ -227,7 +227,7 @@ def test_names_and_labels_are_limited(limited: Account, case: Refused) -> None:
     assert code(machine, limited, case.states or PASS, case.name) == case.code
 
 
-def test_without_limits_a_name_has_any_length(ours: Account) -> None:
+def test_without_limits_a_name_may_have_any_length(ours: Account) -> None:
     assert code(machine, ours, PASS, "m" * 81) is None, still_there("limited_requests", "names")
 
 
@@ -242,7 +242,7 @@ def test_without_limits_a_name_has_any_length(ours: Account) -> None:
     ],
     ids=["80", "81", "sign", "256 KiB", "256 KiB and a byte"],
 )
-def test_a_start_is_limited(limited: Account, source: str, given: int, name: str, found: str | None) -> None:
+def test_start_rate_is_limited(limited: Account, source: str, given: int, name: str, found: str | None) -> None:
     text = "a" * max(given - 2, 0)
     assert code(start, limited, machine(limited, PASS), text, name=name) == found
 
@@ -289,7 +289,7 @@ def test_transitions_wait_for_a_token_and_are_counted(throttled: Account) -> Non
 # --- the command ---
 
 
-def test_the_command_passes_limits_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_passes_limits_on(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: list[Any] = []
 
     def start_emulator(port: int, *, settings: Any) -> None:
@@ -304,7 +304,7 @@ def test_the_command_passes_limits_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings == [None, {"STEPWISE_LIMITS": "1", "STEPWISE_LIMIT_RATE_SCALE": "0.5"}]
 
 
-def test_the_command_sets_no_limits_for_an_emulator_that_runs(limited: Account) -> None:
+def test_command_sets_no_limits_on_a_running_emulator(limited: Account) -> None:
     port = limited.endpoint.rpartition(":")[2]
     ended = CliRunner().invoke(app, ["start", "--limits", "--port", port])
     assert isinstance(ended.exception, emulator.LocalStackError)

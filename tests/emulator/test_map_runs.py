@@ -11,12 +11,12 @@ PARENT = {"executionArn": "arn:aws:states:eu-west-1:123456789012:execution:m:e"}
 
 
 @pytest.mark.parametrize(("kind", "seconds"), [("EXPRESS", 300), ("STANDARD", None)])
-def test_an_express_child_may_run_for_five_minutes(kind: str, seconds: int | None) -> None:
+def test_express_child_may_run_for_five_minutes(kind: str, seconds: int | None) -> None:
     processor = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": kind}}
     assert MapRun(PARENT, "m", "rows", processor, {}).definition.get("TimeoutSeconds") == seconds
 
 
-def test_a_child_that_is_stopped_before_it_runs_enters_no_state() -> None:
+def test_child_stopped_before_it_runs_enters_no_state() -> None:
     child: dict[str, Any] = {"executionArn": "child", "status": "ABORTED", "events": []}
     executions.walk(child, "m", {"StartAt": "Give", "States": {"Give": {"Type": "Pass", "End": True}}})
     assert child["events"] == []

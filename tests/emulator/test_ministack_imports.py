@@ -73,7 +73,7 @@ def part(account: Account, wanted: str) -> bytes:
     return bytes(answer["Body"].read())
 
 
-def test_ministack_still_leaves_what_is_inside_a_map_out_of_the_history(upstream: Account) -> None:
+def test_ministack_still_omits_events_inside_a_map_from_the_history(upstream: Account) -> None:
     _, events = history(upstream, [1, 2])
 
     assert "MapIterationStarted" not in [event["type"] for event in events], still_there(
@@ -81,7 +81,7 @@ def test_ministack_still_leaves_what_is_inside_a_map_out_of_the_history(upstream
     )
 
 
-def test_a_map_is_in_the_history_with_all_that_is_inside(ours: Account) -> None:
+def test_history_includes_everything_inside_a_map(ours: Account) -> None:
     output, events = history(ours, [1, 2, 3])
     types = [event["type"] for event in events]
     (started,) = [event for event in events if event["type"] == "MapStateStarted"]
@@ -94,28 +94,28 @@ def test_a_map_is_in_the_history_with_all_that_is_inside(ours: Account) -> None:
     assert sorted(one["input"] for one in entered) == ["1", "2", "3"]
 
 
-def test_ministack_still_leaves_the_version_out_of_its_events(upstream: Account) -> None:
+def test_ministack_still_omits_the_version_from_its_events(upstream: Account) -> None:
     _, event = event_of_an_upload(upstream)
 
     assert "version-id" not in event["detail"]["object"], still_there("buckets", "the version of an uploaded object")
 
 
-def test_an_event_names_the_version(ours: Account) -> None:
+def test_event_has_the_object_version(ours: Account) -> None:
     version, event = event_of_an_upload(ours)
 
     assert event["detail"]["object"]["version-id"] == version
 
 
-def test_ministack_still_gives_all_of_a_version(upstream: Account) -> None:
+def test_ministack_still_ignores_the_range_of_a_version(upstream: Account) -> None:
     assert part(upstream, "bytes=2-4") == b"0123456789", still_there("buckets", "a range of an object")
 
 
 @pytest.mark.parametrize(("wanted", "found"), [("bytes=2-4", b"234"), ("bytes=8-99", b"89"), ("bytes=0-0", b"0")])
-def test_a_range_of_a_version_is_that_range(ours: Account, wanted: str, found: bytes) -> None:
+def test_range_request_of_a_version_returns_that_range(ours: Account, wanted: str, found: bytes) -> None:
     assert part(ours, wanted) == found
 
 
-def test_a_range_behind_the_end_of_a_version_is_refused(ours: Account) -> None:
+def test_range_past_the_end_of_a_version_is_refused(ours: Account) -> None:
     with pytest.raises(ClientError, match="InvalidRange"):
         part(ours, "bytes=10-12")
 
@@ -136,10 +136,10 @@ def seen(account: Account, *, exempt: bool) -> str:
         return str(error.response["Error"]["Code"])
 
 
-def test_ministack_still_calls_a_roles_session_by_its_own_name_in_conditions(upstream: Account) -> None:
+def test_ministack_still_matches_a_role_session_by_its_own_arn(upstream: Account) -> None:
     assert seen(upstream, exempt=True) == "AccessDenied", still_there("buckets", "aws:PrincipalArn of a role's session")
 
 
 @pytest.mark.parametrize(("exempt", "found"), [(True, "secret"), (False, "AccessDenied")])
-def test_a_bucket_policy_exempts_a_role_by_its_arn(ours: Account, exempt: bool, found: str) -> None:
+def test_bucket_policy_exempts_a_role_by_its_arn(ours: Account, exempt: bool, found: str) -> None:
     assert seen(ours, exempt=exempt) == found

@@ -51,14 +51,14 @@ def run(account: Account, case: str) -> tuple[Any, list[str]]:
     return ended, [event["type"] for event in states.get_execution_history(executionArn=started)["events"]]
 
 
-def test_ministack_still_repeats_a_response_at_every_retry(settings: dict[str, str], tmp_path: Path) -> None:
+def test_ministack_still_repeats_a_response_on_every_retry(settings: dict[str, str], tmp_path: Path) -> None:
     with as_it_comes(tmp_path, **settings) as account:
         ended, _ = run(account, "Busy")
 
     assert ended["status"] == "FAILED", still_there("tasks", "a file of mocks in AWS's own format")
 
 
-def test_each_try_has_a_response_of_its_own(settings: dict[str, str]) -> None:
+def test_each_attempt_has_its_own_response(settings: dict[str, str]) -> None:
     with emulator.attached(settings) as started:
         ended, events = run(Account(started.endpoint), "Busy")
 
@@ -66,7 +66,7 @@ def test_each_try_has_a_response_of_its_own(settings: dict[str, str]) -> None:
     assert (events.count("TaskScheduled"), events.count("TaskFailed"), events.count("TaskSucceeded")) == (2, 1, 1)
 
 
-def test_a_task_that_is_not_mocked_is_carried_out(settings: dict[str, str]) -> None:
+def test_unmocked_task_is_executed(settings: dict[str, str]) -> None:
     with emulator.attached(settings) as started:
         ended, _ = run(Account(started.endpoint), "Other")
 

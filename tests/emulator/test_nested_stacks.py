@@ -228,7 +228,7 @@ def every_kind(*, changed: bool) -> dict[str, Any]:
 # --- MiniStack as it comes ---
 
 
-def test_ministack_still_leaves_a_childs_transform_undone(upstream: Account) -> None:
+def test_ministack_still_skips_the_transform_of_a_nested_stack(upstream: Account) -> None:
     root = application(upstream)
 
     root.deploy(SERVERLESS)
@@ -236,7 +236,7 @@ def test_ministack_still_leaves_a_childs_transform_undone(upstream: Account) -> 
     assert not _tables(upstream, root), still_there("nested_stacks", "a nested stack's transforms")
 
 
-def test_ministack_still_forgets_the_attributes_of_what_an_update_leaves_alone(upstream: Account) -> None:
+def test_ministack_still_loses_attributes_of_resources_an_update_skips(upstream: Account) -> None:
     root = application(upstream)
     assert root.deploy(UNCHANGED) == "CREATE_COMPLETE"
 
@@ -245,7 +245,7 @@ def test_ministack_still_forgets_the_attributes_of_what_an_update_leaves_alone(u
     )
 
 
-def test_ministack_still_replaces_what_it_created_after_a_bucket(upstream: Account) -> None:
+def test_ministack_still_replaces_resources_created_after_a_bucket(upstream: Account) -> None:
     root = application(upstream)
     root.deploy(every_kind(changed=False))
     before = root.names
@@ -258,14 +258,14 @@ def test_ministack_still_replaces_what_it_created_after_a_bucket(upstream: Accou
 # --- ours ---
 
 
-def test_a_childs_transform_runs(ours: Account) -> None:
+def test_nested_stack_transform_runs(ours: Account) -> None:
     root = application(ours)
 
     assert root.deploy(SERVERLESS) == "CREATE_COMPLETE"
     assert _tables(ours, root) == [root.given]
 
 
-def test_what_an_update_leaves_alone_keeps_its_attributes(ours: Account) -> None:
+def test_resource_skipped_by_an_update_keeps_its_attributes(ours: Account) -> None:
     root = application(ours)
     root.deploy(UNCHANGED)
     before = root.given
@@ -274,7 +274,7 @@ def test_what_an_update_leaves_alone_keeps_its_attributes(ours: Account) -> None
     assert root.given == before
 
 
-def test_an_update_keeps_names_and_state(ours: Account, tmp_path: Path) -> None:
+def test_update_keeps_names_and_state(ours: Account, tmp_path: Path) -> None:
     """Rows, messages and objects stay. An execution and a call in flight end as they began."""
     root = application(ours)
     assert root.deploy(every_kind(changed=False)) == "CREATE_COMPLETE"
@@ -307,7 +307,7 @@ def test_an_update_keeps_names_and_state(ours: Account, tmp_path: Path) -> None:
     assert listed["executionArn"] == execution
 
 
-def test_every_type_of_the_templates_is_updated_here() -> None:
+def test_every_type_in_the_templates_can_be_updated() -> None:
     deployed = {TRANSFORMED.get(body["Type"], body["Type"]) for body in DEPLOYED.values()}
     assert deployed - REPLACED <= {kind for kind, *_ in KINDS.values()}
 

@@ -82,7 +82,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_wheel_shows_help(python: Path) -> None:
+def test_wheel_shows_help(python: Path) -> None:
     assert "Usage: stepwise" in run(python.with_name("stepwise"), "--help")
 
 

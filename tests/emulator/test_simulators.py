@@ -45,7 +45,7 @@ def test_every_simulator_runs_and_is_recorded(started: emulator.Emulator) -> Non
     assert len(simulator_processes(started.pid)) == len(SIMULATORS)
 
 
-def test_a_program_in_the_local_environment_reaches_it(started: emulator.Emulator) -> None:
+def test_program_in_the_local_environment_reaches_the_simulator(started: emulator.Emulator) -> None:
     control = RemoteControl(started.simulators["connect"])
     session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=emulator.REGION)
     connect = Stack(session, started.endpoint, {}, services=started.simulators).client("connect")
@@ -63,7 +63,7 @@ def test_a_program_in_the_local_environment_reaches_it(started: emulator.Emulato
     assert [entry["operation"] for entry in control.requests()] == ["CreateInstance", "ListInstances"]
 
 
-def test_a_deployed_function_finds_it(started: emulator.Emulator) -> None:
+def test_deployed_function_reaches_the_simulator(started: emulator.Emulator) -> None:
     found = Account(started.endpoint).function(ENDPOINTS).call().body
     assert found == {"AWS_ENDPOINT_URL": started.endpoint, **_variables(started)}
 
@@ -72,12 +72,12 @@ def _variables(started: emulator.Emulator) -> dict[str, str]:
     return {simulator.variable: started.simulators[simulator.name] for simulator in SIMULATORS if simulator.variable}
 
 
-def test_settings_of_the_emulator_reach_it(started: emulator.Emulator) -> None:
+def test_emulator_settings_reach_the_simulator(started: emulator.Emulator) -> None:
     settings = RemoteControl(started.simulators["connect"]).settings()
     assert (settings["activation_seconds"], settings["burst"]) == (0.25, 50)
 
 
-def test_it_listens_on_the_loopback_only(started: emulator.Emulator) -> None:
+def test_simulator_listens_on_loopback_only(started: emulator.Emulator) -> None:
     sockets = [
         connection
         for process in simulator_processes(started.pid)
@@ -87,7 +87,7 @@ def test_it_listens_on_the_loopback_only(started: emulator.Emulator) -> None:
     assert listening == {"127.0.0.1"}
 
 
-def test_each_emulator_has_simulators_of_its_own(started: emulator.Emulator) -> None:
+def test_each_emulator_has_its_own_simulators(started: emulator.Emulator) -> None:
     with emulator.attached() as other:
         assert set(other.simulators.values()).isdisjoint(started.simulators.values())
         gone = simulator_processes(other.pid)
@@ -96,7 +96,7 @@ def test_each_emulator_has_simulators_of_its_own(started: emulator.Emulator) -> 
     assert emulator.environment(other.endpoint).keys().isdisjoint({simulator.variable for simulator in SIMULATORS})
 
 
-def test_it_ends_with_an_emulator_that_is_killed_alone() -> None:
+def test_simulator_ends_when_only_its_emulator_is_killed() -> None:
     with emulator.attached() as running:
         Account(running.endpoint).function(ENDPOINTS).call()
         left = simulator_processes(running.pid)
@@ -104,7 +104,7 @@ def test_it_ends_with_an_emulator_that_is_killed_alone() -> None:
         assert psutil.wait_procs(left, timeout=60)[1] == []
 
 
-def test_an_emulator_without_its_simulators_does_not_come_up() -> None:
+def test_emulator_does_not_start_without_its_simulators() -> None:
     with pytest.raises(
         LocalStackError, match=r"stopped during startup(.|\n)*the simulator connect stopped during startup"
     ):

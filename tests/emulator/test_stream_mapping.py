@@ -134,7 +134,7 @@ def mapped(ours: Account, tmp_path: Path) -> Stream:
 # --- MiniStack as it comes ---
 
 
-def test_ministack_still_forgets_what_a_function_reports_as_failed(upstream: Account, tmp_path: Path) -> None:
+def test_ministack_still_ignores_batch_item_failures(upstream: Account, tmp_path: Path) -> None:
     stock = stream(upstream, tmp_path)
     stock.write("a", "poison", "b")
     stock.map()
@@ -167,14 +167,14 @@ def waits_for_the_other(account: Account, tmp_path: Path, seconds: int) -> bool:
     return ["ended", "a"] in slow.calls
 
 
-def test_ministack_still_lets_one_mapping_wait_for_the_function_of_another(upstream: Account, tmp_path: Path) -> None:
+def test_ministack_still_blocks_a_mapping_on_another_ones_function(upstream: Account, tmp_path: Path) -> None:
     assert waits_for_the_other(upstream, tmp_path, 3), still_there("stream_mapping", "a thread for each mapping")
 
 
 # --- ours ---
 
 
-def test_a_mapping_does_not_wait_for_the_function_of_another(ours: Account, tmp_path: Path) -> None:
+def test_mapping_does_not_wait_for_another_ones_function(ours: Account, tmp_path: Path) -> None:
     assert not waits_for_the_other(ours, tmp_path, 50)
 
 
@@ -182,7 +182,7 @@ def test_a_mapping_does_not_wait_for_the_function_of_another(ours: Account, tmp_
 # (default) to 10. [...] When you increase the number of concurrent batches per shard, Lambda still ensures in-order
 # processing at the item (partition and sort key) level." (Lambda developer guide, with-ddb)
 @pytest.mark.parametrize(("factor", "parallel"), [(None, False), (1, False), (2, True)])
-def test_batches_are_concurrent_by_the_factor_and_items_keep_their_order(
+def test_parallelization_factor_keeps_the_order_of_each_item(
     ours: Account, tmp_path: Path, factor: int | None, parallel: bool
 ) -> None:
     stock = stream(ours, tmp_path, MEET if parallel else TAKE_A_WHILE.replace("SECONDS", "0.1"))
@@ -202,7 +202,7 @@ def test_batches_are_concurrent_by_the_factor_and_items_keep_their_order(
 # "Your filters are logically ORed together. If a record from your event source satisfies one or more of your filters,
 # Lambda includes the record in the next event it sends to your function. If none of your filters are satisfied, Lambda
 # discards the record." (Lambda developer guide, invocation-eventfiltering)
-def test_one_poll_skips_all_that_no_filter_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_poll_skips_all_filtered_records(monkeypatch: pytest.MonkeyPatch) -> None:
     from ministack.services import dynamodb
 
     records = [{"dynamodb": {"Keys": {"pk": {"S": f"{number}"}}}} for number in range(1_000)]
@@ -219,7 +219,7 @@ def test_one_poll_skips_all_that_no_filter_wants(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "in the middle", "last"])
 @pytest.mark.parametrize("poison", ["poison", "raise"], ids=["reported", "raised"])
-def test_a_poison_record_is_kept_whole_and_alone(mapped: Stream, poison: str, place: int) -> None:
+def test_poison_record_is_kept_in_full_and_alone(mapped: Stream, poison: str, place: int) -> None:
     names = ["a", "b", "c", "d"]
     names.insert(place, poison)
     mapped.write(*names)
@@ -236,7 +236,7 @@ def test_a_poison_record_is_kept_whole_and_alone(mapped: Stream, poison: str, pl
     assert key.startswith("aws/lambda/")
 
 
-def test_what_was_done_before_the_first_failure_does_not_come_again(mapped: Stream) -> None:
+def test_records_before_the_first_failure_are_not_redelivered(mapped: Stream) -> None:
     mapped.write("a", "b", "poison", "c")
     mapped.map()
     eventually(lambda: mapped.kept_names() == ["poison"] and "c" in mapped.seen, seconds=SECONDS)
@@ -244,14 +244,14 @@ def test_what_was_done_before_the_first_failure_does_not_come_again(mapped: Stre
     assert mapped.calls[1] == ["poison", "c"]
 
 
-def test_the_lowest_of_several_failures_is_the_checkpoint(mapped: Stream) -> None:
+def test_lowest_of_several_failures_is_the_checkpoint(mapped: Stream) -> None:
     mapped.write("a", "poison-1", "b", "poison-2", "c")
     mapped.map()
     eventually(lambda: mapped.kept_names() == ["poison-1", "poison-2"], seconds=SECONDS)
     assert mapped.calls[1] == ["poison-1", "b", "poison-2", "c"]
 
 
-def test_what_comes_after_a_failure_comes_again(mapped: Stream) -> None:
+def test_records_after_a_failure_are_redelivered(mapped: Stream) -> None:
     mapped.write("poison", "c")
     mapped.map()
     eventually(lambda: mapped.kept_names() == ["poison"] and mapped.calls[-1] == ["c"], seconds=SECONDS)
@@ -266,14 +266,14 @@ def test_records_keep_their_order(mapped: Stream) -> None:
     assert sorted("abcd", key=lambda name: last[name]) == ["a", "b", "c", "d"]
 
 
-def test_an_answer_that_names_no_record_fails_the_whole_batch(mapped: Stream) -> None:
+def test_response_that_names_no_record_fails_the_whole_batch(mapped: Stream) -> None:
     mapped.write("a", "nonsense")
     mapped.map(BisectBatchOnFunctionError=False)
     eventually(lambda: mapped.kept_names() == ["a", "nonsense"], seconds=SECONDS)
     assert mapped.calls == [["a", "nonsense"]] * (RETRIES + 1)
 
 
-def test_without_the_response_type_the_answer_is_not_read(mapped: Stream) -> None:
+def test_without_report_batch_item_failures_the_response_is_ignored(mapped: Stream) -> None:
     mapped.write("a", "poison")
     mapped.map(FunctionResponseTypes=[])
     mapped.write("b")
@@ -281,7 +281,7 @@ def test_without_the_response_type_the_answer_is_not_read(mapped: Stream) -> Non
     assert mapped.kept() == []
 
 
-def test_a_throttle_consumes_no_retry(mapped: Stream) -> None:
+def test_throttle_consumes_no_retry(mapped: Stream) -> None:
     mapped.function.throttle()
     mapped.write("a")
     mapped.map(MaximumRetryAttempts=0)
@@ -292,7 +292,7 @@ def test_a_throttle_consumes_no_retry(mapped: Stream) -> None:
     assert mapped.kept() == []
 
 
-def test_a_record_that_has_grown_too_old_is_kept(mapped: Stream) -> None:
+def test_expired_record_is_kept(mapped: Stream) -> None:
     mapped.function.throttle()
     mapped.write("a")
     mapped.map(MaximumRecordAgeInSeconds=1)

@@ -180,21 +180,21 @@ def meetings(limited: Account) -> dict[str, Future[Meeting]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_request_meets_an_ongoing_transaction(meetings: dict[str, Future[Meeting]], name: str) -> None:
+def test_request_conflicts_with_an_ongoing_transaction(meetings: dict[str, Future[Meeting]], name: str) -> None:
     found = meetings[name].result()
     assert not isinstance(found.first, tuple), found.first
     assert (found.answer if isinstance(found.answer, tuple) else None) == CASES[name].found
 
 
 # "TransactWriteItems is a synchronous and idempotent write operation" [transactions]: once it is answered, it is over.
-def test_what_follows_a_transaction_meets_none(limited: Account) -> None:
+def test_request_after_a_transaction_does_not_conflict(limited: Account) -> None:
     name = table(limited)
     for request in (transaction(put("a")), ("delete_item", {"Key": key("a")})):
         assert not isinstance(sent(limited, name, request), tuple)
 
 
 # "Read-committed isolation ensures that read operations always return committed values for an item" [transactions]
-def test_a_read_sees_nothing_of_an_ongoing_transaction(limited: Account) -> None:
+def test_read_sees_nothing_of_an_ongoing_transaction(limited: Account) -> None:
     read = ("get_item", {"Key": key("a")})
     found = met(limited, read)
     assert "Item" not in found.answer

@@ -61,12 +61,12 @@ def _seen(function: Function) -> dict[str, object]:
     return dict(answer.body)
 
 
-def test_ministack_still_starts_an_interpreter_for_each_worker_and_unpacks_for_each(upstream: Account) -> None:
+def test_ministack_still_starts_an_interpreter_and_unpacks_per_worker(upstream: Account) -> None:
     one, other = (_seen(upstream.function(TELLS)) for _ in range(2))
     assert one["code"] != other["code"], still_there("workers", "code is unpacked for each worker")
 
 
-def test_workers_share_unpacked_code_and_the_process_that_forks_them(ours: Account) -> None:
+def test_workers_share_unpacked_code_and_their_fork_server(ours: Account) -> None:
     one, other = (_seen(ours.function(TELLS)) for _ in range(2))
     assert (one["code"], one["parent"]) == (other["code"], other["parent"])
     assert one["pid"] != other["pid"]
@@ -84,26 +84,26 @@ def _updated_during_a_call(account: Account, folder: Path) -> tuple[str | None, 
     return answer.error, answer.body
 
 
-def test_ministack_still_ends_a_call_in_flight_when_its_function_is_updated(upstream: Account, tmp_path: Path) -> None:
+def test_ministack_still_ends_a_call_in_flight_on_a_function_update(upstream: Account, tmp_path: Path) -> None:
     error, _ = _updated_during_a_call(upstream, tmp_path)
     assert error, still_there("workers", "calls in flight during an update")
 
 
-def test_a_call_in_flight_finishes_when_its_function_is_updated(ours: Account, tmp_path: Path) -> None:
+def test_call_in_flight_survives_a_function_update(ours: Account, tmp_path: Path) -> None:
     error, pid = _updated_during_a_call(ours, tmp_path)
     assert error is None
     # Its worker serves no other call.
     eventually(lambda: not psutil.pid_exists(pid))
 
 
-def test_ministack_still_keeps_a_worker_of_each_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ministack_still_keeps_a_worker_per_function(monkeypatch: pytest.MonkeyPatch) -> None:
     idle = SimpleNamespace(in_use=False, last_used=0, config={})
     monkeypatch.setattr(lambda_runtime, "_workers", {"function": [idle]})
     lambda_runtime.reap_idle_workers(60)
     assert lambda_runtime._workers == {"function": [idle]}, still_there("workers", "idle workers stay")
 
 
-def test_an_idle_worker_ends_and_one_that_works_or_has_just_worked_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_worker_ends_but_a_busy_or_recent_one_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     workers = [
         SimpleNamespace(in_use=in_use, last_used=time.time() - ago) for in_use, ago in ((0, 61), (0, 1), (1, 99))
     ]
@@ -115,18 +115,18 @@ def test_an_idle_worker_ends_and_one_that_works_or_has_just_worked_stays(monkeyp
     assert (ended, lambda_runtime._workers) == ([workers[0]] * 2, {"one": workers[1:]})
 
 
-def test_other_code_is_unpacked_elsewhere(ours: Account) -> None:
+def test_changed_code_is_unpacked_elsewhere(ours: Account) -> None:
     one, other = (_seen(ours.function(source)) for source in (TELLS, TELLS + "\n"))
     assert one["code"] != other["code"]
 
 
-def test_a_function_sees_what_it_sees_in_an_interpreter_of_its_own(ours: Account, upstream: Account) -> None:
+def test_function_sees_the_environment_of_its_own_interpreter(ours: Account, upstream: Account) -> None:
     forked, started = (_seen(account.function(TELLS)) for account in (ours, upstream))
     differ = {name for name in forked if forked[name] != started[name]} - _OWN
     assert {name: (forked[name], started[name]) for name in differ} == {}
 
 
-def test_a_starter_that_has_died_is_replaced(ours: Account) -> None:
+def test_dead_fork_server_is_replaced(ours: Account) -> None:
     function, other = ours.function(TELLS), ours.function(TELLS)
     before = _seen(function)
     os.kill(int(str(before["parent"])), signal.SIGKILL)

@@ -13,6 +13,7 @@ from tests.faults.run import SECOND_PREFIX, Run
 from tests.faults.scenario import is_order
 from tests.faults.seams import Document
 from tests.faults.subject import SUBJECT
+from tests.kit.alarms import watched
 from tests.kit.invariants import CONFIRMED as CONFIRMED
 from tests.kit.invariants import FINAL as FINAL
 from tests.kit.invariants import FINALIZED as FINALIZED
@@ -23,7 +24,6 @@ from tests.kit.invariants import REFUSED as REFUSED
 from tests.kit.invariants import STOCK as STOCK
 from tests.kit.invariants import Broken
 from tests.kit.machine import MACHINES, successors
-from tests.kit.template import of_type
 
 COMPENSATIONS = tuple(step.compensation for step in SUBJECT.saga.deployed)
 
@@ -121,9 +121,7 @@ def _alarm(history: History) -> Broken:
     metric = {"ABORTED": "ExecutionsAborted", "TIMED_OUT": "ExecutionsTimedOut"}.get(
         history.execution["status"], "ExecutionsFailed"
     )
-    watched = {"Name": "StateMachineArn", "Value": {"Ref": RECOVERY}}
-    alarms = of_type("AWS::CloudWatch::Alarm").values()
-    if not any(alarm["MetricName"] == metric and watched in alarm["Dimensions"] for alarm in alarms):
+    if not watched(metric, RECOVERY):
         yield ALERT, f"{RECOVERY} ended {history.execution['status']}, and no alarm watches {metric}"
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.faults.people.explore import EXPLORER, Totals
+from tests.faults.actors.mutant import Findings, missed
+from tests.faults.people.explore import EXPLORER, MUTANTS, Totals, hunt
 from tests.faults.people.schedule import KINDS
 from tests.faults.workers import Workers
 
@@ -12,6 +13,11 @@ SCHEDULES = 500
 @pytest.fixture(scope="module")
 def totals(own_workers: Workers) -> Totals:
     return list(EXPLORER.explored(own_workers.pool, 10001, SCHEDULES))[-1]
+
+
+@pytest.fixture(scope="module")
+def findings(own_workers: Workers) -> Findings:
+    return {name: own_workers.pool.submit(hunt, name) for name in MUTANTS}
 
 
 def test_no_schedule_breaks_an_invariant(totals: Totals) -> None:
@@ -45,3 +51,8 @@ def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
     trace, *others = EXPLORER.replayed(own_workers.pool, "people 11")
     assert others == 3 * [trace]
     assert len(trace) > 20
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_explorer_finds(findings: Findings, name: str) -> None:
+    assert not missed(findings[name].result(), MUTANTS[name])

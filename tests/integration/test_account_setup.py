@@ -71,7 +71,7 @@ def nothing_stands(stack: Stack, application_id: str) -> bool:
     return not found["CustomersTable"] and statuses <= {"Closed", "Cancelled"} and sum(entries) == 0
 
 
-def test_a_clean_setup_makes_one_of_each_and_its_history_names_nobody(stack: Stack, submitted: Start) -> None:
+def test_clean_setup_creates_one_of_each_and_its_history_names_nobody(stack: Stack, submitted: Start) -> None:
     application_id = submitted()
     arn = start(stack, application_id)
 
@@ -91,7 +91,7 @@ def test_a_clean_setup_makes_one_of_each_and_its_history_names_nobody(stack: Sta
 
 
 @pytest.mark.parametrize("function", ["PostOpeningBonus", "ActivateCard", "MarkApproved"])
-def test_whatever_fails_leaves_nothing_standing(
+def test_any_failure_leaves_nothing_in_effect(
     stack: Stack, resources: Resources, submitted: Start, function: str
 ) -> None:
     application_id = submitted()
@@ -103,7 +103,7 @@ def test_whatever_fails_leaves_nothing_standing(
     assert status(stack, application_id) == FAILED
 
 
-def test_a_compensation_that_gives_up_holds_back_its_ancestors_and_is_recovered(
+def test_failed_compensation_holds_back_its_ancestors_and_is_recovered(
     stack: Stack, resources: Resources, submitted: Start
 ) -> None:
     application_id = submitted()
@@ -126,7 +126,7 @@ def test_a_compensation_that_gives_up_holds_back_its_ancestors_and_is_recovered(
     assert nothing_stands(stack, application_id)
 
 
-def test_a_setup_that_is_stopped_is_recovered(stack: Stack, submitted: Start) -> None:
+def test_stopped_setup_is_recovered(stack: Stack, submitted: Start) -> None:
     application_id = submitted()
     arn = start(stack, application_id)
     stack.stepfunctions.stop_execution(executionArn=arn)

@@ -77,7 +77,7 @@ def confirm(day: Day, name: str) -> None:
     day.write(day.order(name, status="Confirmed", revision=2))
 
 
-def test_a_run_whose_function_dies_after_each_write_counts_each_order_once(
+def test_run_whose_function_dies_after_each_write_counts_each_order_once(
     workflow: Stack, running: emulator.Emulator, resources: Resources, day: Day
 ) -> None:
     day.write(day.order("1"), day.order("2", status="Pending"))
@@ -111,7 +111,7 @@ def test_a_run_whose_function_dies_after_each_write_counts_each_order_once(
     assert workflow.row("ReconciliationsTable", run=run) == row
 
 
-def test_a_day_whose_payments_fit_succeeds(workflow: Stack, day: Day) -> None:
+def test_day_whose_payments_fit_succeeds(workflow: Stack, day: Day) -> None:
     _, arn = start(workflow, day)
 
     assert ended(workflow, arn)["status"] == "SUCCEEDED"

@@ -78,7 +78,7 @@ def test_notice_reaches_its_audience(
     assert [message["state"] for message in messages] == [state]
 
 
-def test_every_alarm_watches_what_is_deployed(stack: Stack, resources: Resources) -> None:
+def test_every_alarm_watches_a_deployed_metric(stack: Stack, resources: Resources) -> None:
     expected = {
         resources[name]: {_tail(resources[metric.resource]) for metric in metrics(alarm).values() if metric.resource}
         for name, alarm in of_type("AWS::CloudWatch::Alarm").items()
@@ -102,9 +102,7 @@ def _tail(name: str) -> str:
     return name.rpartition("/")[2].rpartition(":")[2]
 
 
-def test_an_alarm_reaches_the_mail_and_the_inbox(
-    stack: Stack, resources: Resources, heard: Callable[[str], Any]
-) -> None:
+def test_alarm_reaches_the_mail_and_the_inbox(stack: Stack, resources: Resources, heard: Callable[[str], Any]) -> None:
     alarm = resources["RecoveryFailedAlarm"]
     cloudwatch = stack.client("cloudwatch")
     cloudwatch.set_alarm_state(AlarmName=alarm, StateValue="ALARM", StateReason="a test")
@@ -116,7 +114,7 @@ def test_an_alarm_reaches_the_mail_and_the_inbox(
     assert [(one.context, one.cause) for one in listed] == [("alarms", "a test")]
 
 
-def test_every_notice_is_tried() -> None:
+def test_every_notice_is_tested() -> None:
     notices = {state for machine in MACHINES.values() for state, _ in machine.tasks() if state.startswith("sns:")}
 
     assert {state for _, state, *_ in NOTICES} == notices

@@ -98,7 +98,7 @@ def assert_nothing_stands(stack: Stack, application: dict[str, Any]) -> None:
     assert {row["status"] for row in of(stack, application, "CardsTable")} <= {"Cancelled"}
 
 
-def test_a_clean_application_is_approved_without_a_person(stack: Stack, submitted: dict[str, Any]) -> None:
+def test_clean_application_is_approved_without_a_person(stack: Stack, submitted: dict[str, Any]) -> None:
     found = ended(stack, submitted[CLEAN])
 
     assert (found.status, found.flags, found.reason) == ("APPROVED", (), "")
@@ -111,7 +111,7 @@ def test_a_clean_application_is_approved_without_a_person(stack: Stack, submitte
     ("kind", "decision", "check"),
     [(APPROVED, "approve", assert_opened), (REJECTED, "reject", assert_nothing_stands)],
 )
-def test_a_flagged_application_is_as_a_person_decides(
+def test_person_decides_a_flagged_application(
     stack: Stack, submitted: dict[str, Any], kind: str, decision: str, check: Callable[..., None]
 ) -> None:
     approvals.decide(stack, in_review(stack, submitted[kind]), decision, "reviewer", "seen")
@@ -122,7 +122,7 @@ def test_a_flagged_application_is_as_a_person_decides(
     check(stack, submitted[kind])
 
 
-def test_an_aborted_application_has_failed(stack: Stack, submitted: dict[str, Any]) -> None:
+def test_aborted_application_has_failed(stack: Stack, submitted: dict[str, Any]) -> None:
     in_review(stack, submitted[ABORTED])
     stack.stepfunctions.stop_execution(executionArn=execution(stack, submitted[ABORTED]["application_id"]))
 
@@ -131,7 +131,7 @@ def test_an_aborted_application_has_failed(stack: Stack, submitted: dict[str, An
     assert_nothing_stands(stack, submitted[ABORTED])
 
 
-def test_aborting_while_the_account_is_set_up_leaves_all_of_it_or_nothing(stack: Stack, run: str) -> None:
+def test_abort_during_account_setup_leaves_all_of_it_or_nothing(stack: Stack, run: str) -> None:
     application = document(run, "cut")
     upload(stack, application)
     applications.submit(stack, application)
@@ -158,7 +158,7 @@ def test_duplicates_change_nothing(stack: Stack, submitted: dict[str, Any]) -> N
     assert stack.row("ApplicationsTable", application_id=submitted[REJECTED]["application_id"]) == before
 
 
-def test_a_stream_record_that_comes_again_starts_nothing(stack: Stack, submitted: dict[str, Any]) -> None:
+def test_redelivered_stream_record_starts_nothing(stack: Stack, submitted: dict[str, Any]) -> None:
     own = submitted[CLEAN]["application_id"]
     image = {"application_id": {"S": own}, "status": {"S": "SUBMITTED"}}
     record = {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "NewImage": image}}
@@ -168,13 +168,13 @@ def test_a_stream_record_that_comes_again_starts_nothing(stack: Stack, submitted
     assert [one["name"] for one in listed].count(own) == 1
 
 
-def test_the_sweep_closes_what_is_decided(stack: Stack, submitted: dict[str, Any]) -> None:
+def test_sweep_closes_decided_applications(stack: Stack, submitted: dict[str, Any]) -> None:
     assert "open_since" in (stack.row("ApplicationsTable", application_id=submitted[CLEAN]["application_id"]) or {})
 
     assert call(stack, "SweepApplications", {}, {})["failed"] == 0
 
 
-def test_histories_hold_codes_and_ids_only(stack: Stack, submitted: dict[str, Any]) -> None:
+def test_histories_hold_only_codes_and_ids(stack: Stack, submitted: dict[str, Any]) -> None:
     pages = stack.stepfunctions.get_paginator("get_execution_history")
     for application in submitted.values():
         arns = [execution(stack, application["application_id"], one) for one in ("AccountOpening", "AccountSetup")]

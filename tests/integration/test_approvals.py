@@ -142,7 +142,7 @@ def test_every_block_of_the_guide_is_followed() -> None:
     assert len(list(guide.edits(guide.APPROVAL))) == guide.blocks(guide.APPROVAL) == 7
 
 
-def test_what_the_guide_adds_passes_its_contract_tests(extended: Path) -> None:
+def test_code_added_by_the_guide_passes_its_contract_tests(extended: Path) -> None:
     names = ("approvals", "state_machines", "resources", "operations")
     files = [f"tests/contract/test_{name}.py" for name in names]
     run = guide.run(extended, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", OF_MACHINE)
@@ -151,7 +151,7 @@ def test_what_the_guide_adds_passes_its_contract_tests(extended: Path) -> None:
 
 
 @pytest.mark.parametrize(("decision", "status"), [("approve", "APPROVED"), ("reject", "REJECTED")])
-def test_the_state_gets_the_decision_and_no_comment(start: Callable[..., Release], decision: str, status: str) -> None:
+def test_state_gets_the_decision_and_no_comment(start: Callable[..., Release], decision: str, status: str) -> None:
     release = start(f"{RUN}.{uuid.uuid4().hex}.review")
 
     assert release.decide(decision) == {"approval_id": release.approval_id, "status": status}
@@ -163,7 +163,7 @@ def test_the_state_gets_the_decision_and_no_comment(start: Callable[..., Release
     assert COMMENT not in all_logs(release.stack)
 
 
-def test_100_deciders_at_once_make_one_decision(start: Callable[..., Release]) -> None:
+def test_100_concurrent_deciders_make_one_decision(start: Callable[..., Release]) -> None:
     release = start()
     with Threads(20) as people:
         found = list(people.map(lambda n: answer(release, ("approve", "reject")[n % 2], f"p{n}"), range(100)))
@@ -174,7 +174,7 @@ def test_100_deciders_at_once_make_one_decision(start: Callable[..., Release]) -
     assert result["decided_by"] == f"p{first}"
 
 
-def test_a_decision_and_expiry_race_to_one_end(start: Callable[..., Release]) -> None:
+def test_race_of_decision_and_expiry_has_one_end(start: Callable[..., Release]) -> None:
     releases = [start() for _ in range(6)]
     due = datetime.now(UTC) + timedelta(seconds=1.5)
     for release in releases:
@@ -199,7 +199,7 @@ def test_a_decision_and_expiry_race_to_one_end(start: Callable[..., Release]) ->
     assert [release.result["decision"] for release in releases] == [expected[one] for one in found]
 
 
-def test_a_late_decision_is_refused_before_any_sweep(start: Callable[..., Release]) -> None:
+def test_late_decision_is_refused_before_any_sweep(start: Callable[..., Release]) -> None:
     release = start()
     release.due(datetime.now(UTC))
 
@@ -209,7 +209,7 @@ def test_a_late_decision_is_refused_before_any_sweep(start: Callable[..., Releas
     assert release.result["decided_by"] is None
 
 
-def test_a_request_whose_answer_is_lost_is_repeated_with_a_second_token(
+def test_request_with_a_lost_answer_is_repeated_with_a_second_token(
     start: Callable[..., Release], resources: Resources, stack: Stack
 ) -> None:
     with through_proxy(stack, resources, "RequestApproval") as proxy:
@@ -222,7 +222,7 @@ def test_a_request_whose_answer_is_lost_is_repeated_with_a_second_token(
     assert release.result["decision"] == "approve"
 
 
-def test_a_lost_callback_is_sent_by_the_sweep(start: Callable[..., Release], resources: Resources) -> None:
+def test_lost_callback_is_sent_by_the_sweep(start: Callable[..., Release], resources: Resources) -> None:
     release = start()
     with no_concurrency(release.stack, resources, "SendCallbacks"):
         release.decide("approve")
@@ -236,7 +236,7 @@ def test_a_lost_callback_is_sent_by_the_sweep(start: Callable[..., Release], res
         assert release.result["decision"] == "approve"
 
 
-def test_a_stopped_execution_cancels_and_a_redrive_asks_again(start: Callable[..., Release]) -> None:
+def test_stopped_execution_cancels_and_a_redrive_asks_again(start: Callable[..., Release]) -> None:
     release = start()
     release.stop()
     release.becomes("CANCELLED")
@@ -249,7 +249,7 @@ def test_a_stopped_execution_cancels_and_a_redrive_asks_again(start: Callable[..
     assert release.result["decision"] == "approve"
 
 
-def test_a_decision_after_the_end_took_no_effect(start: Callable[..., Release], resources: Resources) -> None:
+def test_decision_after_the_end_took_no_effect(start: Callable[..., Release], resources: Resources) -> None:
     release = start()
     with no_concurrency(release.stack, resources, "ApprovalEnded"):
         release.stop()
@@ -259,7 +259,7 @@ def test_a_decision_after_the_end_took_no_effect(start: Callable[..., Release], 
     assert release.row["status"] == "APPROVED"
 
 
-def test_a_mail_has_a_command_and_nothing_in_it_decides(
+def test_mail_contains_a_command_and_no_link_that_decides(
     start: Callable[..., Release], told: Callable[[], list[Any]]
 ) -> None:
     release = start()
@@ -281,7 +281,7 @@ def test_a_mail_has_a_command_and_nothing_in_it_decides(
     assert release.row == before
 
 
-def test_a_person_decides_by_command(start: Callable[..., Release], stack_options: list[str]) -> None:
+def test_person_decides_by_command(start: Callable[..., Release], stack_options: list[str]) -> None:
     release = start()
 
     def stepwise(*arguments: str) -> str:

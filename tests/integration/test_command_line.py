@@ -31,7 +31,7 @@ def stepwise(stack_options: list[str]) -> CommandLine:
     return call
 
 
-def test_it_places_an_order_from_a_file_and_follows_it(stepwise: CommandLine, order: Document, tmp_path: Path) -> None:
+def test_place_from_a_file_follows_the_order(stepwise: CommandLine, order: Document, tmp_path: Path) -> None:
     file = tmp_path / "order.json"
     file.write_text(json.dumps(order))
     placed = stepwise("place", "--file", str(file))
@@ -40,13 +40,13 @@ def test_it_places_an_order_from_a_file_and_follows_it(stepwise: CommandLine, or
         assert word in placed.stdout
 
 
-def test_it_places_an_order_from_options(stepwise: CommandLine, order: Document, sku: str) -> None:
+def test_place_from_options(stepwise: CommandLine, order: Document, sku: str) -> None:
     placed = stepwise("place", "--order-id", order["order_id"], "--item", f"{sku}:1:250", *OWN)
     assert placed.returncode == 0, placed.stderr
     assert "250 XTS" in placed.stdout
 
 
-def test_it_ends_with_1_when_the_order_fails(stepwise: CommandLine, order: Document) -> None:
+def test_place_exits_with_1_when_the_order_fails(stepwise: CommandLine, order: Document) -> None:
     refused = order | {"payment": {"method": "card", "token": "tok_declined"}}
     placed = stepwise("place", "--file", "-", text=json.dumps(refused))
     assert placed.returncode == 1
@@ -61,7 +61,7 @@ def test_placing_twice_is_harmless(stepwise: CommandLine, order: Document, on_ha
     assert on_hand() == 8
 
 
-def test_a_bad_order_is_refused_before_it_starts(stepwise: CommandLine, order: Document) -> None:
+def test_invalid_order_is_refused_before_it_starts(stepwise: CommandLine, order: Document) -> None:
     placed = stepwise("place", "--file", "-", text=json.dumps(order | {"currency": "yen"}))
     assert placed.returncode == 2
     assert "InvalidOrder: currency: " in placed.stderr
@@ -70,7 +70,7 @@ def test_a_bad_order_is_refused_before_it_starts(stepwise: CommandLine, order: D
     assert "OrderNotFound" in shown.stderr
 
 
-def test_it_shows_an_order_that_was_placed_without_waiting(stepwise: CommandLine, order: Document) -> None:
+def test_show_works_for_an_order_placed_without_waiting(stepwise: CommandLine, order: Document) -> None:
     placed = stepwise("place", "--file", "-", "--no-follow", text=json.dumps(order))
     assert placed.returncode == 0
     shown = stepwise("show", order["order_id"])
@@ -79,7 +79,7 @@ def test_it_shows_an_order_that_was_placed_without_waiting(stepwise: CommandLine
 
 
 @pytest.mark.local_only("read a whole table")
-def test_it_spreads_stock_while_orders_take_it(stepwise: CommandLine, sku: str, order: Document) -> None:
+def test_stock_is_sharded_while_orders_take_it(stepwise: CommandLine, sku: str, order: Document) -> None:
     spread = json.loads(stepwise("stock", "shard", sku, "--into", "3", "--json").stdout)
     assert (spread["on_hand"], spread["shards"], sorted(spread["by_shard"])) == (10, 3, [3, 3, 4])
     assert "SUCCEEDED" in stepwise("place", "--file", "-", text=json.dumps(order)).stdout
@@ -89,7 +89,7 @@ def test_it_spreads_stock_while_orders_take_it(stepwise: CommandLine, sku: str, 
 
 
 @pytest.mark.local_only("read a whole table")
-def test_it_seeds_and_shows_stock(stepwise: CommandLine, sku: str) -> None:
+def test_stock_is_seeded_and_shown(stepwise: CommandLine, sku: str) -> None:
     seeded = stepwise("seed", f"{sku}=99", f"{sku}-b=3")
     assert f"Already stocked, not changed: {sku}" in seeded.stdout
     shown = stepwise("stock").stdout
@@ -99,7 +99,7 @@ def test_it_seeds_and_shows_stock(stepwise: CommandLine, sku: str) -> None:
     assert stock[f"{sku}-b"] == "3"
 
 
-def test_it_says_whether_the_stack_is_there(stepwise: CommandLine, running: emulator.Emulator) -> None:
+def test_status_shows_whether_the_stack_runs(stepwise: CommandLine, running: emulator.Emulator) -> None:
     shown = stepwise("status").stdout
     for word in ("OrderSagaArn", running.simulators["connect"], "AWS_ENDPOINT_URL_CONNECT"):
         assert word in shown
@@ -121,7 +121,7 @@ def test_invalid_call_is_explained(stepwise: CommandLine, arguments: list[str]) 
     assert "Invalid value" in wrong.stderr
 
 
-def test_it_lists_and_recovers_an_order_that_needs_attention(
+def test_order_that_needs_attention_is_listed_and_recovered(
     stepwise: CommandLine, run: Callable[..., Saga], stack: Stack, resources: Resources, order: Document
 ) -> None:
     too_many = order | {"items": [{**order["items"][0], "quantity": 11}]}
@@ -136,9 +136,7 @@ def test_it_lists_and_recovers_an_order_that_needs_attention(
     assert order["order_id"] not in stepwise("attention").stdout
 
 
-def test_it_does_not_recover_an_order_that_succeeded(
-    stepwise: CommandLine, run: Callable[..., Saga], order: Document
-) -> None:
+def test_successful_order_is_not_recovered(stepwise: CommandLine, run: Callable[..., Saga], order: Document) -> None:
     run(order)
     refused = stepwise("recover", order["order_id"])
     assert refused.returncode == 4
@@ -146,7 +144,7 @@ def test_it_does_not_recover_an_order_that_succeeded(
 
 
 @pytest.mark.local_only("deletes rows")
-def test_it_finds_an_order_with_a_lost_row(
+def test_order_with_a_lost_row_is_found(
     stepwise: CommandLine, run: Callable[..., Saga], stack: Stack, order: Document
 ) -> None:
     order_id = order["order_id"]
@@ -164,7 +162,7 @@ def test_it_finds_an_order_with_a_lost_row(
 # Some 15 commands, each a process, on a machine that may be busy.
 @pytest.mark.timeout(900)
 @pytest.mark.local_only("publish versions, whose keys nothing may remove")
-def test_it_publishes_shows_retries_skips_and_rebuilds(
+def test_versions_are_published_shown_retried_skipped_and_rebuilt(
     stepwise: CommandLine, stack: Stack, resources: Resources
 ) -> None:
     product = Versions(stack, RUN, uuid.uuid4().hex[:8], "PRODUCT")

@@ -58,7 +58,7 @@ def running_version(key: Versions, resources: Resources, version: int = 1) -> It
             proxy.held.set()
 
 
-def test_a_command_reaches_data_and_the_next_one_history(key: Versions) -> None:
+def test_command_reaches_data_and_the_next_one_history(key: Versions) -> None:
     answer = key.publish(1)
     again = key.publish(1)
     key.reaches(1)
@@ -77,7 +77,7 @@ def test_a_command_reaches_data_and_the_next_one_history(key: Versions) -> None:
     assert "pending_since" not in key.gate
 
 
-def test_a_synchronous_command_is_finished_when_it_is_answered(key: Versions) -> None:
+def test_synchronous_command_is_finished_when_it_returns(key: Versions) -> None:
     answer = key.publish(1, mode="sync")
 
     assert answer["status"] == "finished"
@@ -97,7 +97,7 @@ def test_a_synchronous_command_is_finished_when_it_is_answered(key: Versions) ->
     ],
     ids=["gap", "conflict", "tenant", "attributes", "unknown field"],
 )
-def test_a_refused_command_writes_nothing(key: Versions, fields: dict[str, Any], error: str, starts: str) -> None:
+def test_refused_command_writes_nothing(key: Versions, fields: dict[str, Any], error: str, starts: str) -> None:
     key.publish(1, mode="sync")
     before = key.gate
     with pytest.raises(Refused, match=f"{error}: {starts}"):
@@ -105,7 +105,7 @@ def test_a_refused_command_writes_nothing(key: Versions, fields: dict[str, Any],
     assert key.gate == before
 
 
-def test_a_version_that_arrives_first_waits_for_the_one_before_it(key: Versions, resources: Resources) -> None:
+def test_version_that_arrives_first_waits_for_its_predecessor(key: Versions, resources: Resources) -> None:
     with no_concurrency(key.stack, resources, "StartCommands"):
         key.publish(1)
         key.publish(2)
@@ -119,7 +119,7 @@ def test_a_version_that_arrives_first_waits_for_the_one_before_it(key: Versions,
     assert "tokens" not in key.row(2)
 
 
-def test_a_dead_version_is_listed_by_its_event_and_can_be_retried(key: Versions, resources: Resources) -> None:
+def test_dead_version_is_listed_by_its_event_and_can_be_retried(key: Versions, resources: Resources) -> None:
     with running_version(key, resources):
         key.publish(2)
         key.waits(2)
@@ -138,7 +138,7 @@ def test_a_dead_version_is_listed_by_its_event_and_can_be_retried(key: Versions,
     assert (key.data["version"], key.history, key.dead) == (2, [1], set())
 
 
-def test_a_dead_version_whose_event_is_lost_is_found_by_the_sweep(key: Versions, resources: Resources) -> None:
+def test_dead_version_whose_event_is_lost_is_found_by_the_sweep(key: Versions, resources: Resources) -> None:
     with status_events_lost(key.stack, resources, "CommandEndedFunctionEnded"), running_version(key, resources):
         key.stop(1)
         key.ended(1)
@@ -149,7 +149,7 @@ def test_a_dead_version_whose_event_is_lost_is_found_by_the_sweep(key: Versions,
     key.reaches(1)
 
 
-def test_a_waiting_version_that_is_stopped_blocks_only_its_own_turn(key: Versions, resources: Resources) -> None:
+def test_stopped_waiting_version_blocks_only_its_own_turn(key: Versions, resources: Resources) -> None:
     with running_version(key, resources):
         key.publish(2)
         key.publish(3)
@@ -174,7 +174,7 @@ def test_only_a_blocked_key_can_be_retried_or_skipped_and_with_a_reason(key: Ver
             key.decide(function, reason="")
 
 
-def test_a_failing_target_blocks_its_key_until_it_is_retried(
+def test_failing_target_blocks_its_key_until_it_is_retried(
     product: Versions, resources: Resources, alerts: Callable[[str], list[Any]]
 ) -> None:
     with denied(product.stack, resources, "SyncData"):
@@ -195,7 +195,7 @@ def test_a_failing_target_blocks_its_key_until_it_is_retried(
 
 
 @pytest.mark.parametrize("mode", ["async", "sync"])
-def test_targets_follow_a_change_of_category_a_deletion_and_a_revival(product: Versions, mode: str) -> None:
+def test_targets_follow_a_category_change_a_deletion_and_a_revival(product: Versions, mode: str) -> None:
     product.publish(1, attributes=PRODUCT, mode=mode)
     product.reaches(1)
     product.publish(2, attributes={"category": "coffee"}, merge=True, mode=mode)
@@ -217,7 +217,7 @@ def test_targets_follow_a_change_of_category_a_deletion_and_a_revival(product: V
     assert product.history == [1, 2, 3]
 
 
-def test_a_stale_execution_changes_nothing_and_tells_nobody(key: Versions, alerts: Callable[[str], list[Any]]) -> None:
+def test_stale_execution_changes_nothing_and_notifies_nobody(key: Versions, alerts: Callable[[str], list[Any]]) -> None:
     key.publish(1)
     key.reaches(1)
     before = (key.gate, key.row(1), key.data)

@@ -112,7 +112,7 @@ def make(endpoint: str, *arguments: str, **variables: str) -> subprocess.Complet
     return subprocess.run(command, cwd=ROOT, env=usual | variables, capture_output=True, text=True, check=False)
 
 
-def test_it_passes_beside_other_data_and_leaves_nothing(used: Stack, instance: str) -> None:
+def test_suite_passes_beside_other_data_and_leaves_nothing(used: Stack, instance: str) -> None:
     before = everything(used, instance)
     tests = f"TESTS=tests/integration -k 'not {' and not '.join(LEFT_OUT)}'"
     ended = make(used.endpoint or "", "STACK=stepwise", f"CONNECT_INSTANCE={instance}", tests, **credentials(used))
@@ -125,7 +125,7 @@ def test_it_passes_beside_other_data_and_leaves_nothing(used: Stack, instance: s
     assert everything(used, instance) == before
 
 
-def test_a_run_that_is_ended_half_way_leaves_nothing(used: Stack, instance: str) -> None:
+def test_interrupted_run_leaves_nothing(used: Stack, instance: str) -> None:
     before = everything(used, instance)
     command = [
         "-m",
@@ -147,9 +147,9 @@ def test_a_run_that_is_ended_half_way_leaves_nothing(used: Stack, instance: str)
     assert everything(used, instance) == before
 
 
-def test_users_are_created_only_where_an_instance_is_given(used: Stack, instance: str) -> None:
+def test_users_are_created_only_in_a_given_instance(used: Stack, instance: str) -> None:
     before = everything(used, instance)
-    ended = make(used.endpoint or "", "STACK=stepwise", "TESTS=tests/integration/test_user_import.py -k is_given")
+    ended = make(used.endpoint or "", "STACK=stepwise", "TESTS=tests/integration/test_user_import.py -k given_instance")
 
     assert "1 skipped" in ended.stdout
     assert "only where CONNECT_INSTANCE names an instance" in ended.stdout
@@ -179,7 +179,9 @@ def test_irremovable_things_are_named_and_the_rest_removed(
     ],
     ids=["no name", "not there", "another template"],
 )
-def test_it_says_what_is_wrong_with_the_stack(started: emulator.Emulator, arguments: list[str], message: str) -> None:
+def test_suite_says_what_is_wrong_with_the_stack(
+    started: emulator.Emulator, arguments: list[str], message: str
+) -> None:
     _deploy_another_template(Stack.local(started.endpoint, services=started.simulators))
     ended = make(started.endpoint, *arguments)
 
@@ -210,7 +212,7 @@ def _deploy_another_template(stack: Stack) -> None:
     ],
     ids=["as it is", "rolled back", "never made", "being changed", "no outputs", "real charges"],
 )
-def test_it_rejects_an_incomplete_stack(used: Stack, change: dict[str, Any], reason: str) -> None:
+def test_suite_rejects_an_incomplete_stack(used: Stack, change: dict[str, Any], reason: str) -> None:
     found = unfit(replace(used, **change))
 
     assert found.startswith(reason)

@@ -18,7 +18,7 @@ PAIRS = list(zip(STEPS, COMPENSATIONS, strict=True))
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_that_is_delivered_twice_writes_once(invoke: Invoke, stack: Stack, order: Document, step: str) -> None:
+def test_step_delivered_twice_writes_once(invoke: Invoke, stack: Stack, order: Document, step: str) -> None:
     first = invoke(step, order)
     before = rows_of(stack, order)
     assert invoke(step, order) == first
@@ -26,7 +26,7 @@ def test_a_step_that_is_delivered_twice_writes_once(invoke: Invoke, stack: Stack
 
 
 @pytest.mark.parametrize(("step", "compensation"), PAIRS)
-def test_a_compensation_that_is_delivered_twice_undoes_once(
+def test_compensation_delivered_twice_undoes_once(
     invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
 ) -> None:
     invoke(step, order)
@@ -38,7 +38,7 @@ def test_a_compensation_that_is_delivered_twice_undoes_once(
 
 
 @pytest.mark.parametrize(("step", "compensation"), PAIRS)
-def test_a_step_that_comes_after_its_compensation_does_not_land(
+def test_step_after_its_compensation_does_not_land(
     invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
 ) -> None:
     assert invoke(compensation, order).result == {"undone": False}
@@ -48,7 +48,7 @@ def test_a_step_that_comes_after_its_compensation_does_not_land(
 
 
 @pytest.mark.parametrize(("step", "compensation"), PAIRS)
-def test_an_order_id_with_another_order_changes_nothing(
+def test_order_id_with_another_order_changes_nothing(
     invoke: Invoke, stack: Stack, order: Document, step: str, compensation: str
 ) -> None:
     invoke(step, order)
@@ -59,14 +59,14 @@ def test_an_order_id_with_another_order_changes_nothing(
     assert rows_of(stack, order) == before
 
 
-def test_an_order_that_is_placed_twice_runs_once(stack: Stack, order: Document, on_hand: Callable[[], int]) -> None:
+def test_order_placed_twice_runs_once(stack: Stack, order: Document, on_hand: Callable[[], int]) -> None:
     assert not place(stack, order).again
     ended(stack, order["order_id"], seconds=300)
     assert place(stack, order).again
     assert on_hand() == 8
 
 
-def test_an_order_id_is_not_lent_to_another_order(stack: Stack, order: Document) -> None:
+def test_order_id_is_not_reused_for_another_order(stack: Stack, order: Document) -> None:
     place(stack, order)
     with pytest.raises(OrderReused):
         place(stack, order | {"customer_id": "c-8"})
@@ -84,7 +84,7 @@ def _calls(proxy: DynamoDBProxy, invoke: Invoke, function: str, order: Document)
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_costs_one_call_fresh_and_one_as_a_duplicate(
+def test_step_takes_one_call_whether_new_or_duplicate(
     invoke: Invoke, stack: Stack, resources: Resources, order: Document, step: str
 ) -> None:
     with through_proxy(stack, resources, step) as proxy:
@@ -93,7 +93,7 @@ def test_a_step_costs_one_call_fresh_and_one_as_a_duplicate(
 
 
 @pytest.mark.parametrize(("step", "compensation"), PAIRS)
-def test_a_compensation_costs_one_call_and_a_tombstone_two(
+def test_compensation_takes_one_call_and_a_tombstone_two(
     invoke: Invoke, stack: Stack, resources: Resources, order: Document, step: str, compensation: str
 ) -> None:
     never_happened = order | {"order_id": f"{order['order_id']}-none"}

@@ -12,7 +12,7 @@ type Run = Callable[..., Saga]
 
 
 @pytest.mark.local_only("alert on-call engineers")
-def test_a_row_without_its_step_record_is_a_conflict(run: Run, stack: Stack, order: Document) -> None:
+def test_row_without_its_step_record_is_a_conflict(run: Run, stack: Stack, order: Document) -> None:
     row = {"order_id": {"S": order["order_id"]}, "status": {"S": "Captured"}, "amount": {"N": "1"}}
     stack.dynamodb.put_item(TableName=stack.outputs["PaymentsTable"], Item=row)
     saga = run(order)
@@ -38,7 +38,7 @@ def test_transient_error_is_retried_until_it_ends(
     assert saga.execution.status == "SUCCEEDED"
 
 
-def test_lasting_transient_error_is_compensated(
+def test_persistent_transient_error_is_compensated(
     run: Run, stack: Stack, resources: Resources, order: Document, on_hand: Callable[[], int]
 ) -> None:
     with through_proxy(stack, resources, "ReserveInventory") as proxy:
@@ -50,7 +50,7 @@ def test_lasting_transient_error_is_compensated(
     assert on_hand() == 10
 
 
-def test_transaction_of_stock_that_loses_is_repeated_in_the_function(
+def test_stock_transaction_that_loses_is_retried_in_the_function(
     run: Run, stack: Stack, resources: Resources, order: Document
 ) -> None:
     with through_proxy(stack, resources, "ReserveInventory") as proxy:
@@ -61,7 +61,7 @@ def test_transaction_of_stock_that_loses_is_repeated_in_the_function(
     assert proxy.calls == ["TransactWriteItems 400", "BatchGetItem 200", "TransactWriteItems 200"]
 
 
-def test_compensation_is_throttled_longer_than_a_step(
+def test_compensation_survives_throttling_longer_than_a_step(
     run: Run, stack: Stack, resources: Resources, order: Document
 ) -> None:
     with through_proxy(stack, resources, "ProcessRefund") as proxy:
@@ -72,7 +72,7 @@ def test_compensation_is_throttled_longer_than_a_step(
     assert saga.view.payment["status"] == "Refunded"
 
 
-def test_a_lost_answer_does_not_capture_twice(run: Run, stack: Stack, resources: Resources, order: Document) -> None:
+def test_lost_answer_does_not_capture_twice(run: Run, stack: Stack, resources: Resources, order: Document) -> None:
     with through_proxy(stack, resources, "ProcessPayment") as proxy:
         proxy.lose = 1
         saga = run(order)
@@ -82,7 +82,7 @@ def test_a_lost_answer_does_not_capture_twice(run: Run, stack: Stack, resources:
     assert saga.view.payment["status"] == "Captured"
 
 
-def test_a_throttled_function_is_retried_and_then_compensated(
+def test_throttled_function_is_retried_and_then_compensated(
     run: Run, stack: Stack, resources: Resources, order: Document
 ) -> None:
     with no_concurrency(stack, resources, "ProcessPayment"):

@@ -63,7 +63,7 @@ def status_of(stack: Stack, order_id: str) -> str:
     return orders.ended(stack, order_id).status
 
 
-def test_a_changed_parameter_reaches_the_alias(release: Release) -> None:
+def test_changed_parameter_reaches_the_alias(release: Release) -> None:
     first = called(stack := release())
     assert first["Environment"]["Variables"]["RECORD_LIFETIME_DAYS"] == "90"
     assert status_of(stack, "o-1") == "SUCCEEDED"

@@ -112,7 +112,7 @@ def lose(client: HttpClient, path: str, body: Any, key: str) -> None:
         impatient.post(path, body, key)
 
 
-def test_an_order_sent_20_times_with_its_answer_lost_is_placed_once(
+def test_order_sent_20_times_with_lost_answers_is_placed_once(
     client: HttpClient, order: Json, on_hand: Callable[[], int]
 ) -> None:
     before, key = on_hand(), uuid.uuid4().hex
@@ -124,7 +124,7 @@ def test_an_order_sent_20_times_with_its_answer_lost_is_placed_once(
     assert on_hand() == before - 2
 
 
-def test_a_command_sent_20_times_with_its_answer_lost_is_one_version(client: HttpClient, command: Json) -> None:
+def test_command_sent_20_times_with_lost_answers_is_one_version(client: HttpClient, command: Json) -> None:
     key = uuid.uuid4().hex
     lose(client, "/commands", command, key)
     answers = decided(lambda: client.post("/commands", command, key))
@@ -142,9 +142,7 @@ def test_a_command_sent_20_times_with_its_answer_lost_is_one_version(client: Htt
     assert client.get(location.removesuffix("/versions"), at="2020-02-30T00:00:00Z").status_code == 400
 
 
-def test_a_command_that_came_before_its_predecessor_is_accepted_under_its_key_later(
-    client: HttpClient, command: Json
-) -> None:
+def test_command_ahead_of_its_predecessor_is_accepted_later_under_its_key(client: HttpClient, command: Json) -> None:
     key = uuid.uuid4().hex
     early = client.post("/commands", {**command, "version": 2}, key)
     client.post("/commands", {**command, "version": 1}, uuid.uuid4().hex)
@@ -153,7 +151,7 @@ def test_a_command_that_came_before_its_predecessor_is_accepted_under_its_key_la
     assert client.post("/commands", {**command, "version": 2}, key).json()["version"] == 2
 
 
-def test_a_corrected_command_is_accepted_under_the_key_of_a_gap(client: HttpClient, command: Json) -> None:
+def test_corrected_command_is_accepted_under_the_key_of_a_gap(client: HttpClient, command: Json) -> None:
     key = uuid.uuid4().hex
     assert client.post("/commands", {**command, "version": 2}, key).status_code == 409
 
@@ -162,7 +160,7 @@ def test_a_corrected_command_is_accepted_under_the_key_of_a_gap(client: HttpClie
 
 
 @pytest.mark.parametrize("mode", ["async", "sync"])
-def test_digits_survive_from_request_to_response_and_spellings_are_one_request(
+def test_digits_survive_the_round_trip_and_spellings_are_one_request(
     client: HttpClient, command: Json, mode: str
 ) -> None:
     own = {**command, "type": "MEASURE", "sk": f"MEASURE#{command['code']}", "mode": mode}
@@ -203,7 +201,7 @@ def test_body_that_is_not_one_document_is_refused(client: HttpClient, body: byte
     assert (refused.status_code, refused.json()["errors"][0]["detail"][: len(detail)]) == (400, detail)
 
 
-def test_an_import_sent_20_times_with_its_answer_lost_is_one_import(client: HttpClient, uploaded: str) -> None:
+def test_import_sent_20_times_with_lost_answers_is_one_import(client: HttpClient, uploaded: str) -> None:
     request, key = {"key": uploaded, "type": "PRODUCT"}, uuid.uuid4().hex
     lose(client, "/imports", request, key)
     answers = decided(lambda: client.post("/imports", request, key))
@@ -217,7 +215,7 @@ def test_an_import_sent_20_times_with_its_answer_lost_is_one_import(client: Http
     assert "NotANumber" in requests.get(link.headers["Location"], timeout=10).text
 
 
-def test_a_refused_file_is_shown_with_its_error(client: HttpClient) -> None:
+def test_refused_file_is_shown_with_its_error(client: HttpClient) -> None:
     link = client.post("/imports", {"file_name": "products.csv"}).json()
     assert requests.put(link["upload_url"], data=b"code,name\r\na,b\r\n", timeout=10).ok
     made = client.post("/imports", {"key": link["key"], "type": "PRODUCT"}).headers["Location"]
@@ -226,14 +224,14 @@ def test_a_refused_file_is_shown_with_its_error(client: HttpClient) -> None:
     assert (status["status"], status["error"]["code"]) == ("FAILED", "MissingColumn")
 
 
-def test_a_link_to_upload_is_the_same_file_each_time(client: HttpClient) -> None:
+def test_upload_link_is_for_the_same_file_each_time(client: HttpClient) -> None:
     key = uuid.uuid4().hex
     answers = {client.post("/imports", {"file_name": "a.csv"}, key).json()["key"] for _ in range(2)}
 
     assert len(answers) == 1
 
 
-def test_a_task_sent_20_times_with_its_answer_lost_is_one_task(client: HttpClient, stack: Stack, command: Json) -> None:
+def test_task_sent_20_times_with_lost_answers_is_one_task(client: HttpClient, stack: Stack, command: Json) -> None:
     item = {"pk": command["pk"], "sk": command["sk"]}
     request, key = {"task_type": "rebuild-read-model", "items": [item]}, uuid.uuid4().hex
     lose(client, "/tasks", request, key)
@@ -245,7 +243,7 @@ def test_a_task_sent_20_times_with_its_answer_lost_is_one_task(client: HttpClien
     assert [item["error"]["type"] for item in status["items"]] == ["NothingPublished"]
 
 
-def test_a_webhook_sent_20_times_with_its_answer_lost_is_one_subscription(client: HttpClient, stack: Stack) -> None:
+def test_webhook_sent_20_times_with_lost_answers_is_one_subscription(client: HttpClient, stack: Stack) -> None:
     url = f"{stack.services['webhooks']}/{uuid.uuid4().hex}"
     request, key = {"url": url, "events": ["command"]}, uuid.uuid4().hex
     lose(client, "/webhooks", request, key)
@@ -272,7 +270,7 @@ def application() -> Json:
     return {"application_id": own, **person, "document_key": f"documents/{own}"}
 
 
-def test_an_application_and_its_decision_sent_20_times_with_their_answers_lost_are_one(
+def test_application_and_decision_sent_20_times_with_lost_answers_are_one(
     client: HttpClient, stack: Stack, application: Json
 ) -> None:
     key, own = uuid.uuid4().hex, application["application_id"]
@@ -305,7 +303,7 @@ def waiting(client: HttpClient) -> dict[str, Json]:
     return found
 
 
-def test_a_key_of_another_request_is_refused(client: HttpClient, order: Json) -> None:
+def test_key_of_another_request_is_refused(client: HttpClient, order: Json) -> None:
     key = uuid.uuid4().hex
     assert client.post("/orders", order, key).status_code == 202
 
@@ -387,7 +385,7 @@ def test_every_route_by_role_under_iam(client: HttpClient, roles: Callable[[str]
         assert {name: called(one, route) for name, one in callers.items()} == expected, route
 
 
-def test_every_route_of_a_tenant_needs_its_name(client: HttpClient) -> None:
+def test_every_tenant_route_requires_a_tenant(client: HttpClient) -> None:
     unnamed = client.of("")
 
     assert {route: called(unnamed, route) for route in ROUTES} == {
@@ -395,7 +393,7 @@ def test_every_route_of_a_tenant_needs_its_name(client: HttpClient) -> None:
     }
 
 
-def test_what_is_another_tenants_does_not_exist(client: HttpClient, command: Json, uploaded: str) -> None:
+def test_other_tenants_data_does_not_exist(client: HttpClient, command: Json, uploaded: str) -> None:
     other = client.of("tenant9")
     location = client.post("/commands", command, uuid.uuid4().hex).headers["Location"]
     request = {"key": uploaded, "type": "PRODUCT", "validate_only": True}
@@ -459,7 +457,7 @@ def test_every_route_by_scope_under_jwt(under_jwt: Callable[..., HttpClient]) ->
         assert untenanted == (403 if operation.for_tenants else let_in(route)), route
 
 
-def test_a_token_of_another_issuer_or_a_late_one_is_refused(under_jwt: Callable[..., HttpClient]) -> None:
+def test_token_of_another_issuer_or_an_expired_one_is_refused(under_jwt: Callable[..., HttpClient]) -> None:
     client = under_jwt("orders")
     header, payload, signature = client.token.split(".")
     forged = HttpClient(client.url, "", None, f"{header}.{payload}.{signature[::-1]}")
@@ -469,7 +467,7 @@ def test_a_token_of_another_issuer_or_a_late_one_is_refused(under_jwt: Callable[
         assert other.get("/orders").status_code == 401
 
 
-def test_the_claim_is_the_tenant_whatever_the_header_says(
+def test_tenant_claim_overrides_the_header(
     under_jwt: Callable[..., HttpClient], client: HttpClient, command: Json
 ) -> None:
     location = client.post("/commands", command, uuid.uuid4().hex).headers["Location"]
@@ -479,7 +477,7 @@ def test_the_claim_is_the_tenant_whatever_the_header_says(
     assert other.get(location, headers={"X-Tenant-Code": client.tenant_code}).status_code == 404
 
 
-def test_pages_of_named_origins_may_call_it(under_jwt: Callable[..., HttpClient], client: HttpClient) -> None:
+def test_pages_of_listed_origins_may_call_it(under_jwt: Callable[..., HttpClient], client: HttpClient) -> None:
     def allowed(of: HttpClient, origin: str) -> str | None:
         return of.get("/orders", headers={"Origin": origin}).headers.get("Access-Control-Allow-Origin")
 

@@ -27,7 +27,7 @@ def stepwise_import(running: emulator.Emulator, simulator: RemoteControl) -> Imp
     return call
 
 
-def test_it_imports_a_file_and_fetches_the_result(
+def test_file_is_imported_and_the_result_downloaded(
     stepwise_import: Import, simulator: RemoteControl, tmp_path: Path
 ) -> None:
     persons = people(3)
@@ -41,7 +41,7 @@ def test_it_imports_a_file_and_fetches_the_result(
     assert {person.username for person in persons} <= set(all_usernames(simulator))
 
 
-def test_it_ends_with_1_when_a_row_fails_and_runs_failed_rows_again(
+def test_failed_row_exits_with_1_and_failed_rows_run_again(
     stepwise_import: Import, simulator: RemoteControl, tmp_path: Path
 ) -> None:
     first, second = people(2)
@@ -59,7 +59,7 @@ def test_it_ends_with_1_when_a_row_fails_and_runs_failed_rows_again(
     assert [entry["username"] for entry in simulator.requests("CreateUser")] == [second.username]
 
 
-def test_it_says_how_a_file_in_cp932_is_imported(stepwise_import: Import, tmp_path: Path) -> None:
+def test_cp932_file_is_refused_with_the_encoding_to_pass(stepwise_import: Import, tmp_path: Path) -> None:
     file = tmp_path / "staff.csv"
     (person,) = people(1)
     file.write_bytes(f"{HEADER}\n1,{person.username},{person.password},ﾀﾛｳ,表\n".encode("cp932"))
@@ -84,7 +84,7 @@ def test_two_files_of_one_day_have_a_result_each(stepwise_import: Import, import
     assert all(imports.exists(key) for key in keys)
 
 
-def test_it_validates_without_creating(stepwise_import: Import, simulator: RemoteControl, tmp_path: Path) -> None:
+def test_validation_creates_nothing(stepwise_import: Import, simulator: RemoteControl, tmp_path: Path) -> None:
     file = tmp_path / "staff.csv"
     file.write_text(csv_file(people(2)))
     ended = stepwise_import(str(file), "--validate-only")
@@ -94,7 +94,7 @@ def test_it_validates_without_creating(stepwise_import: Import, simulator: Remot
     assert simulator.requests() == []
 
 
-def test_it_says_why_an_import_fails(stepwise_import: Import, tmp_path: Path) -> None:
+def test_failed_import_says_why(stepwise_import: Import, tmp_path: Path) -> None:
     file = tmp_path / "staff.csv"
     file.write_text(HEADER.replace(",", ";"))
     wrong_file = stepwise_import(str(file))
@@ -107,7 +107,7 @@ def test_it_says_why_an_import_fails(stepwise_import: Import, tmp_path: Path) ->
     assert stepwise_import(str(tmp_path / "none.csv")).returncode == 2
 
 
-def test_it_retries_failed_rows_without_duplicates(
+def test_retry_of_failed_rows_creates_no_duplicates(
     stepwise_import: Import,
     imports: Imports,
     simulator: RemoteControl,

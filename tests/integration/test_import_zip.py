@@ -42,7 +42,7 @@ def held(stack: Stack, resources: Resources) -> Iterator[None]:
             proxy.held.set()
 
 
-def test_a_zip_of_three_files_of_which_one_partly_fails(stack: Stack) -> None:
+def test_zip_of_three_files_where_one_fails_partly(stack: Stack) -> None:
     first, second, third = codes(3), codes(2), codes(2)
     bad = csv(*second) + csv("p-bad", price="dear").partition(b"\n")[2]
     made = Zip.of(
@@ -87,7 +87,7 @@ def test_a_zip_of_three_files_of_which_one_partly_fails(stack: Stack) -> None:
     ],
     ids=["hostile", "a lie that inflating finds"],
 )
-def test_a_refused_archive_starts_nothing_and_leaves_nothing(stack: Stack, data: bytes, code: str) -> None:
+def test_refused_archive_starts_nothing_and_leaves_nothing(stack: Stack, data: bytes, code: str) -> None:
     made = Zip.of(stack, RUN, data)
     row = made.ends()
 
@@ -96,7 +96,7 @@ def test_a_refused_archive_starts_nothing_and_leaves_nothing(stack: Stack, data:
     eventually(lambda: made.execution["status"] != "RUNNING")
 
 
-def test_a_child_that_is_stopped_ends_its_zip(stack: Stack, resources: Resources) -> None:
+def test_stopped_child_ends_its_zip(stack: Stack, resources: Resources) -> None:
     with held(stack, resources):
         made = Zip.of(stack, RUN, archive(File(b"a.csv", csv(*codes(1))), File(b"b.csv", csv(*codes(1)))))
         made.waits_for(1)
@@ -112,7 +112,7 @@ def test_a_child_that_is_stopped_ends_its_zip(stack: Stack, resources: Resources
     assert made.execution["status"] in {"RUNNING", "SUCCEEDED"}
 
 
-def test_a_token_that_somebody_answered_before_does_no_harm(stack: Stack, resources: Resources) -> None:
+def test_early_answer_to_a_token_does_no_harm(stack: Stack, resources: Resources) -> None:
     """The machine goes on too early, and finalization waits for the child."""
     with held(stack, resources):
         made = Zip.of(stack, RUN, archive(File(b"a.csv", csv(*codes(2)))))
@@ -126,7 +126,7 @@ def test_a_token_that_somebody_answered_before_does_no_harm(stack: Stack, resour
     eventually(lambda: "tokens" not in made.child(1))
 
 
-def test_a_zip_whose_machine_is_stopped_ends_after_its_children(stack: Stack, resources: Resources) -> None:
+def test_zip_whose_machine_is_stopped_ends_after_its_children(stack: Stack, resources: Resources) -> None:
     """Its children go on; no other starts. The event comes too early, so the sweep ends it."""
     with held(stack, resources):
         files = archive(File(b"a.csv", csv(*codes(2))), File(b"b.csv", csv(*codes(2))))

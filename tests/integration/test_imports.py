@@ -34,7 +34,7 @@ def failures(text: str) -> list[tuple[str, ...]]:
     return [tuple(row[:3]) for row in list(csv.reader(io.StringIO(text)))[1:]]
 
 
-def test_a_small_file_is_imported_by_the_call_itself(products: ProductImports) -> None:
+def test_small_file_is_imported_directly(products: ProductImports) -> None:
     answer = products.create(key=products.upload(csv_text(map(product, range(1, 11)))), type="PRODUCT")
     row = products.row(answer["import_id"])
 
@@ -55,7 +55,7 @@ def test_a_small_file_is_imported_by_the_call_itself(products: ProductImports) -
 
 
 @pytest.mark.slow
-def test_a_large_file_is_imported_in_batches(products: ProductImports) -> None:
+def test_large_file_is_imported_in_batches(products: ProductImports) -> None:
     rows = [product(number, **({"price": "x"} if number % 100 == 50 else {})) for number in range(1, 1501)]
     answer = products.create(key=products.upload(csv_text(rows)), type="PRODUCT", options={"max_concurrency": 3})
     seen = set()
@@ -74,7 +74,7 @@ def test_a_large_file_is_imported_in_batches(products: ProductImports) -> None:
     assert len(products.result(answer["import_id"], "succeeded")) == 1485
 
 
-def test_a_step_function_import_follows_the_same_rules(products: ProductImports) -> None:
+def test_step_function_import_follows_the_same_rules(products: ProductImports) -> None:
     rows = [product(1), product(2, price="-1"), product(3), product(3), product(4, category="")]
     import_id = products.start(csv_text(rows), processing_mode="STEP_FUNCTION")
     row = products.ended(import_id)
@@ -90,7 +90,7 @@ def test_a_step_function_import_follows_the_same_rules(products: ProductImports)
 
 
 @pytest.mark.parametrize("mode", ["DIRECT", "STEP_FUNCTION"])
-def test_a_refused_file_is_an_answer_and_a_failed_import(products: ProductImports, mode: str) -> None:
+def test_refused_file_is_an_answer_and_a_failed_import(products: ProductImports, mode: str) -> None:
     import_id = products.start("code,name,colour\n1,2,3\n", processing_mode=mode)
 
     row = products.ended(import_id)
@@ -98,7 +98,7 @@ def test_a_refused_file_is_an_answer_and_a_failed_import(products: ProductImport
     assert counts(row) == (0, 0, 0, 0)
 
 
-def test_a_file_with_a_header_alone_is_completed_without_a_map(products: ProductImports) -> None:
+def test_file_with_only_a_header_is_completed_without_a_map(products: ProductImports) -> None:
     import_id = products.start(csv_text([]), processing_mode="STEP_FUNCTION")
     row = products.ended(import_id)
 
@@ -106,7 +106,7 @@ def test_a_file_with_a_header_alone_is_completed_without_a_map(products: Product
     assert products.result_text(import_id, "unprocessed") == f"row,{','.join(HEADER)}\n"
 
 
-def test_a_validation_stores_nothing_and_counts_what_would_happen(products: ProductImports) -> None:
+def test_validation_stores_nothing_and_counts_what_would_happen(products: ProductImports) -> None:
     products.start(csv_text([product(1), product(2)]))
     import_id = products.start(csv_text([product(1), product(2, name="New"), product(3)]), validate_only=True)
     row = products.ended(import_id)
@@ -139,7 +139,7 @@ def test_failed_rows_are_corrected_and_retried(products: ProductImports) -> None
     assert [row["row"] for row in products.result(retry["import_id"], "succeeded")] == ["2", "3"]
 
 
-def test_retry_without_a_key_runs_only_what_failed(products: ProductImports) -> None:
+def test_retry_without_a_key_runs_only_failed_rows(products: ProductImports) -> None:
     first = products.start(csv_text([product(1), product(2, price="x")]))
     again = products.ended(products.create(retry_of=first)["import_id"])
 
@@ -148,7 +148,7 @@ def test_retry_without_a_key_runs_only_what_failed(products: ProductImports) -> 
     assert (data["version"], counts(again)) == (1, (2, 1, 1, 0))
 
 
-def test_a_corrected_row_keeps_its_key_and_its_number(products: ProductImports) -> None:
+def test_corrected_row_keeps_its_key_and_its_number(products: ProductImports) -> None:
     first = products.start(csv_text([product(1, price="x"), product(2, price="x"), product(3, price="x")]))
     rows = [{"row": "1", **product(9)}, {"row": "", **product(2)}, {"row": "3", **product(3)}]
     retry = products.create(retry_of=first, key=products.upload(csv_text(rows, ("row", *HEADER))))["import_id"]
@@ -157,7 +157,7 @@ def test_a_corrected_row_keeps_its_key_and_its_number(products: ProductImports) 
     assert failures(products.result_text(retry, "failed")) == [("1", "NotAllowed", "code"), ("", "Required", "row")]
 
 
-def test_a_stopped_import_keeps_what_is_stored_and_names_the_rest(products: ProductImports) -> None:
+def test_stopped_import_keeps_stored_rows_and_names_the_rest(products: ProductImports) -> None:
     import_id = products.start(csv_text(map(product, range(1, 401))), processing_mode="STEP_FUNCTION", options=_ALONE)
     eventually(lambda: products.row(import_id)["succeeded_rows"] > 0, seconds=200)
     call(products.stack, "StopImport", {"tenant_code": products.tenant, "import_id": import_id, "by": "operator"})
@@ -176,7 +176,7 @@ def test_a_stopped_import_keeps_what_is_stored_and_names_the_rest(products: Prod
 
 
 @pytest.mark.parametrize("name", ["products.csv", "PRODUCTS.CSV"])
-def test_an_upload_is_imported_once_however_often_its_event_comes(products: ProductImports, name: str) -> None:
+def test_upload_is_imported_once_despite_duplicate_events(products: ProductImports, name: str) -> None:
     key = f"imports/{products.tenant}/PRODUCT/{name}"
     s3 = products.stack.client("s3")
     body = csv_text([product(1)]).encode()
@@ -195,9 +195,7 @@ def test_an_upload_is_imported_once_however_often_its_event_comes(products: Prod
 
 
 @pytest.mark.parametrize("name", ["PRODUCT/products.txt", "PRODUCT/products.csv ", "products.csv", ""])
-def test_an_upload_that_nothing_imports_is_kept_for_a_person(
-    products: ProductImports, resources: Resources, name: str
-) -> None:
+def test_unmatched_upload_is_kept_for_a_person(products: ProductImports, resources: Resources, name: str) -> None:
     key = products.upload(csv_text([product(1)]), f"imports/{products.tenant}/{name}")
     kept: list[str] = []
 
@@ -229,7 +227,7 @@ def test_invalid_call_names_the_field(products: ProductImports, fields: dict[str
     assert refused.value.error == "InvalidImport"
 
 
-def test_too_many_rows_for_a_direct_import(products: ProductImports) -> None:
+def test_direct_import_with_too_many_rows_is_refused(products: ProductImports) -> None:
     with pytest.raises(Refused) as refused:
         products.start(csv_text(map(product, range(1, 1002))), processing_mode="DIRECT")
 

@@ -72,7 +72,7 @@ def import_id(ended: Ended) -> str:
 
 
 @pytest.mark.timeout(900)
-def test_a_corrected_file_of_failed_rows_runs_again(
+def test_corrected_file_of_failed_rows_runs_again(
     stepwise: CommandLine, products: ProductImports, tmp_path: Path
 ) -> None:
     bad = [product(2, price="secret-price"), product(3, price="x"), product(4, name="")]
@@ -100,7 +100,7 @@ def test_a_corrected_file_of_failed_rows_runs_again(
 
 
 @pytest.mark.timeout(900)
-def test_an_exported_file_changes_nothing_when_it_is_imported(
+def test_importing_an_exported_file_changes_nothing(
     stepwise: CommandLine, products: ProductImports, tmp_path: Path
 ) -> None:
     names = ["Sencha", "=1+1", 'a "quoted", one', "'-", "煎茶", " padded "]
@@ -131,7 +131,7 @@ def published(products: ProductImports, code: str, version: int = 1, **fields: A
 
 
 @pytest.mark.timeout(900)
-def test_ctrl_c_says_how_to_come_back_and_a_stopped_import_names_who_stopped_it(
+def test_ctrl_c_says_how_to_resume_and_a_stopped_import_says_who_stopped_it(
     stepwise: CommandLine, products: ProductImports, stack_options: list[str], tmp_path: Path
 ) -> None:
     file = written(tmp_path, *map(product, range(SLOW_ROWS)))
@@ -182,7 +182,7 @@ UNKNOWN = "t1/00000000000000000000000000000000"
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
 )
-def test_a_wrong_call_names_the_field(stepwise: CommandLine, arguments: list[str], code: int, says: str) -> None:
+def test_wrong_call_names_the_field(stepwise: CommandLine, arguments: list[str], code: int, says: str) -> None:
     refused = stepwise("imports", *arguments)
 
     assert refused.returncode == code

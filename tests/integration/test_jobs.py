@@ -66,7 +66,7 @@ def warnings(stack: Stack, resources: Resources) -> int:
     return sum(WARNING in message for message in messages)
 
 
-def test_it_records_what_the_object_holds(
+def test_job_records_the_content_of_the_object(
     stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
 ) -> None:
     answer = invoke("RunJob", {"JobId": job_id, "ObjKey": put(CONTENT)}).result
@@ -77,7 +77,7 @@ def test_it_records_what_the_object_holds(
     assert (row["status"], json.loads(row["result"])) == ("COMPLETED", answer)
 
 
-def test_a_duplicate_gets_the_result_without_reading(
+def test_duplicate_gets_the_result_without_reading(
     stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
 ) -> None:
     request = {"JobId": job_id, "ObjKey": put(CONTENT)}
@@ -88,7 +88,7 @@ def test_a_duplicate_gets_the_result_without_reading(
     assert invoke("RunJob", request).result == first.result
 
 
-def test_while_one_is_at_work_another_warns_and_ends(
+def test_concurrent_duplicate_warns_and_returns(
     stack: Stack, resources: Resources, invoke: Invoke, put: Callable[[bytes], str], job_id: str
 ) -> None:
     request = {"JobId": job_id, "ObjKey": put(CONTENT)}
@@ -105,7 +105,7 @@ def test_while_one_is_at_work_another_warns_and_ends(
     assert invoke("RunJob", request).result == {"by": "the other"}
 
 
-def test_an_object_that_is_put_starts_its_job(stack: Stack, put: Callable[[bytes], str]) -> None:
+def test_uploaded_object_starts_its_job(stack: Stack, put: Callable[[bytes], str]) -> None:
     bucket, _, key = put(CONTENT).partition("/")
     version = stack.client("s3").head_object(Bucket=bucket, Key=key)["VersionId"]
     started = started_by(bucket, key, version)
@@ -132,7 +132,7 @@ def test_permanently_failed_events_end_in_the_queue(stack: Stack, resources: Res
     eventually(received)
 
 
-def test_it_reads_its_own_bucket_and_no_other(stack: Stack, invoke: Invoke, job_id: str) -> None:
+def test_job_reads_only_its_own_bucket(stack: Stack, invoke: Invoke, job_id: str) -> None:
     other, key = stack.outputs["UsersBucket"], f"{OBJECTS['UsersBucket']}private"
     stack.client("s3").put_object(Bucket=other, Key=key, Body=b"private")
     answer = invoke("RunJob", {"JobId": job_id, "ObjKey": f"{other}/{key}"})

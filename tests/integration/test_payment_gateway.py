@@ -139,7 +139,7 @@ def _log(stack: Stack, function: str) -> str:
     return "\n".join(event["message"] for page in pages for event in page["events"])
 
 
-def test_a_good_order_is_charged_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
+def test_good_order_is_charged_once(run: Run, stack: Stack, gateway: GatewayClient, order: Document) -> None:
     saga = run(order)
     assert saga.execution.status == "SUCCEEDED"
     assert _finalized(stack, gateway, order) == ("Confirmed", [3000])
@@ -168,7 +168,7 @@ def test_charge_with_a_lost_answer_is_looked_up_not_repeated(
     assert _requests(gateway, order) == {"charge": 1, "lookup": 1}
 
 
-def test_charge_in_progress_for_too_long_is_cancelled(
+def test_overdue_charge_is_cancelled(
     run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
 ) -> None:
     ordered(SlowWorking(ms=TOO_LONG), on="charge")
@@ -196,7 +196,7 @@ def test_order_is_undone_once_the_gateway_is_back(
     assert key not in _history(stack, order["order_id"]) + _log(stack, "ProcessPayment")
 
 
-def test_a_refund_that_gave_up_is_listed_and_recovered_by_command(
+def test_failed_refund_is_listed_and_recovered_by_command(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
 ) -> None:
     """No payment row exists: each attempt to charge lost its answer, and so did each lookup."""
@@ -230,7 +230,7 @@ def _stepwise(stack: Stack, *arguments: str) -> None:
     )
 
 
-def test_no_log_and_no_history_holds_a_token_a_secret_or_a_key(
+def test_no_log_or_history_holds_a_token_secret_or_key(
     run: Run, stack: Stack, resources: Resources, order: Document
 ) -> None:
     run(order | {"payment": {"method": "card", "token": "tok_in_private"}})
@@ -273,6 +273,6 @@ def _rotate(stack: Stack, gateway: GatewayClient) -> None:
     secret.client(stack.endpoint or "").put_secret_value(SecretId=secret.NAME, SecretString=value)
 
 
-def test_a_gateway_without_a_secret_is_not_deployed(running: emulator.Emulator, gateway: GatewayClient) -> None:
+def test_gateway_without_a_secret_is_not_deployed(running: emulator.Emulator, gateway: GatewayClient) -> None:
     with pytest.raises(LocalStackError, match="PaymentGatewaySecretArn is required"):
         deploy(running.endpoint, running.log, name="stepwise-open", PaymentGatewayUrl=gateway.address)

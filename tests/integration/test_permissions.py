@@ -26,7 +26,7 @@ TABLES = {"OrdersTable": "order_id", "PaymentsTable": "order_id", "InventoryTabl
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_without_its_grant_fails(
+def test_function_without_its_grant_fails(
     invoke: Callable[[str, object], Invocation], stack: Stack, resources: Resources, order: Document, function: str
 ) -> None:
     with denied(stack, resources, function):
@@ -37,7 +37,7 @@ def test_a_function_without_its_grant_fails(
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_cannot_read_or_delete_rows_or_write_another_table(
+def test_function_cannot_read_or_delete_rows_or_write_to_another_table(
     stack: Stack, resources: Resources, function: str
 ) -> None:
     role = as_role(stack, resources[f"{function}Role"])
@@ -51,7 +51,7 @@ def test_a_function_cannot_read_or_delete_rows_or_write_another_table(
             is_refused(role.update_item, TableName=name, Key=row)
 
 
-def test_bucket_policy_lets_only_the_import_read_files_of_users(stack: Stack, resources: Resources) -> None:
+def test_bucket_policy_lets_only_the_import_read_user_files(stack: Stack, resources: Resources) -> None:
     account, bucket, folder = Account(str(stack.endpoint)), stack.outputs["UsersBucket"], f"manual/{uuid.uuid4().hex}"
     operator = account.assumed(account.role(f"operator-{uuid.uuid4().hex[:8]}", may="s3:*"), "s3")
     reader = account.assumed(f"arn:aws:iam::000000000000:role/{resources['UserCreateRole']}", "s3")

@@ -44,7 +44,7 @@ def test_command_reports_reached_and_unreached_services(running: emulator.Emulat
 
 
 @pytest.mark.parametrize(("given", "failed"), [({}, False), ({"Architecture": "sparc"}, True)])
-def test_a_change_set_for_a_stack_to_be_leaves_nothing(
+def test_change_set_for_a_new_stack_leaves_nothing(
     running: emulator.Emulator, stack: Stack, given: dict[str, str], failed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment(running.endpoint).items():

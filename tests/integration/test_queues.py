@@ -120,7 +120,7 @@ def leases(stack: Stack, name: str) -> list[Row]:
     return [row for row in stack.rows("IdempotencyTable") if row["pk"].startswith(f"{name}/")]
 
 
-def test_duplicates_of_a_message_start_an_import_once(
+def test_duplicate_messages_start_an_import_once(
     stack: Stack, resources: Resources, publish: Publish, tenant: str, heard: Callable[[str], list[Any]]
 ) -> None:
     import_id = uuid.uuid4().hex
@@ -138,7 +138,7 @@ def test_duplicates_of_a_message_start_an_import_once(
     assert (group, notice["status"], notice["data"]["succeeded_rows"]) == (tenant, "COMPLETED", 1)
 
 
-def test_duplicates_of_a_message_run_a_task_once(
+def test_duplicate_messages_run_a_task_once(
     stack: Stack, resources: Resources, publish: Publish, tenant: str, heard: Callable[[str], list[Any]]
 ) -> None:
     bucket, key, task_id = stack.outputs["JobsBucket"], f"{OBJECTS['JobsBucket']}{tenant}", f"task-{tenant}"
@@ -160,7 +160,7 @@ def test_duplicates_of_a_message_run_a_task_once(
     assert (group, notice["status"], notice["attempt"]) == (tenant, "COMPLETED", 1)
 
 
-def test_a_poison_message_is_kept_with_an_alarm_and_redriven(
+def test_poison_message_is_kept_with_an_alarm_and_redriven(
     stack: Stack, resources: Resources, publish: Publish, tenant: str, stack_options: list[str]
 ) -> None:
     import_id = uuid.uuid4().hex
@@ -183,7 +183,7 @@ def test_a_poison_message_is_kept_with_an_alarm_and_redriven(
     assert ProductImports(stack, tenant).ended(import_id)["status"] == "COMPLETED"
 
 
-def test_what_ends_is_told_with_its_tenant_as_the_group(
+def test_outcome_is_published_with_its_tenant_as_the_group(
     stack: Stack, tenant: str, run: Callable[..., Any], order: dict[str, Any], heard: Callable[[str], list[Any]]
 ) -> None:
     versions = Versions(stack, tenant, "o-1")

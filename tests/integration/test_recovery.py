@@ -70,7 +70,7 @@ def _invariants(stack: Stack, order: Document) -> list[str]:
     return broken_invariants(stack, [order["order_id"]], {order["items"][0]["sku"]: 10})
 
 
-def test_an_order_that_succeeded_is_confirmed_once(run: Run, stack: Stack, invoke: Invoke, order: Document) -> None:
+def test_order_that_succeeded_is_confirmed_once(run: Run, stack: Stack, invoke: Invoke, order: Document) -> None:
     before = run(order).view.order
     assert before is not None
     assert before["status"] == "Confirmed"
@@ -88,7 +88,7 @@ def test_undone_order_needs_no_recovery(run: Run, stack: Stack, order: Document)
 
 
 @pytest.mark.parametrize("function", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
-def test_a_compensation_that_gave_up_is_recovered_once_it_works_again(
+def test_failed_compensation_is_recovered_once_it_works_again(
     run: Run, stack: Stack, resources: Resources, order: Document, routine: Messages, function: str
 ) -> None:
     with denied(stack, resources, function):
@@ -99,7 +99,7 @@ def test_a_compensation_that_gave_up_is_recovered_once_it_works_again(
     assert [notice["state"] for notice in routine(order["order_id"])] == ["sns:NotifyRecovered"]
 
 
-def test_a_recovery_that_gives_up_names_order_step_and_cause(
+def test_failed_recovery_names_order_step_and_cause(
     run: Run, stack: Stack, resources: Resources, order: Document, alerts: Messages
 ) -> None:
     with denied(stack, resources, "ProcessRefund"):
@@ -166,7 +166,7 @@ def test_order_with_an_undone_step_is_undone(stack: Stack, invoke: Invoke, order
     assert _invariants(stack, order) == []
 
 
-def test_an_order_whose_execution_had_another_name_is_recovered_from_its_file(
+def test_order_whose_execution_had_another_name_is_recovered_from_its_file(
     stack: Stack, invoke: Invoke, order: Document
 ) -> None:
     for step in STEPS:
@@ -184,7 +184,7 @@ def test_input_of_an_earlier_deployment_is_finalized(run: Run, stack: Stack, inv
     assert _invariants(stack, order) == []
 
 
-def test_the_sweep_confirms_an_order_whose_event_was_lost(
+def test_sweep_confirms_an_order_whose_event_was_lost(
     run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
 ) -> None:
     with status_events_lost(stack, resources):
@@ -199,7 +199,7 @@ def test_the_sweep_confirms_an_order_whose_event_was_lost(
     assert _invariants(stack, order) == []
 
 
-def test_the_sweep_recovers_an_order_whose_event_was_lost(
+def test_sweep_recovers_an_order_whose_event_was_lost(
     run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
 ) -> None:
     with status_events_lost(stack, resources), denied(stack, resources, "ProcessRefund"):
@@ -210,7 +210,7 @@ def test_the_sweep_recovers_an_order_whose_event_was_lost(
     assert _invariants(stack, order) == []
 
 
-def test_an_event_that_cannot_be_handled_is_kept(stack: Stack, resources: Resources, order: Document) -> None:
+def test_unprocessable_event_is_kept(stack: Stack, resources: Resources, order: Document) -> None:
     with denied(stack, resources, "FinalizeOrder"):
         _start(stack, order)
         eventually(lambda: order["order_id"] in _received(stack, resources["FinalizationFailuresQueue"]))
@@ -223,14 +223,14 @@ def _received(stack: Stack, queue: str) -> str:
     return json.dumps(received.get("Messages", []))
 
 
-def test_a_good_order_is_not_recovered_by_command(run: Run, stack: Stack, order: Document) -> None:
+def test_good_order_is_not_recovered_by_command(run: Run, stack: Stack, order: Document) -> None:
     run(order)
     with pytest.raises(NothingToRecover, match="has succeeded"):
         recover(stack, order["order_id"])
 
 
 @pytest.mark.parametrize("compensation", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
-def test_a_stray_compensation_does_not_undo_a_confirmed_order(
+def test_stray_compensation_does_not_undo_a_confirmed_order(
     run: Run, stack: Stack, invoke: Invoke, order: Document, compensation: str
 ) -> None:
     before = run(order).view
@@ -240,7 +240,7 @@ def test_a_stray_compensation_does_not_undo_a_confirmed_order(
     assert _invariants(stack, order) == []
 
 
-def test_a_failing_execution_under_another_name_does_not_undo_a_confirmed_order(
+def test_failing_execution_of_another_name_does_not_undo_a_confirmed_order(
     run: Run, stack: Stack, resources: Resources, order: Document, alerts: Messages
 ) -> None:
     run(order)
@@ -253,7 +253,7 @@ def test_a_failing_execution_under_another_name_does_not_undo_a_confirmed_order(
     assert _invariants(stack, order) == []
 
 
-def test_a_recovery_that_was_cut_off_is_counted_by_the_sweep(
+def test_interrupted_recovery_is_counted_by_the_sweep(
     run: Run, stack: Stack, resources: Resources, invoke: Invoke, order: Document
 ) -> None:
     name = order["order_id"]

@@ -110,7 +110,7 @@ def revisions(day: Day) -> list[int]:
 # --- one order ---
 
 
-def test_firing_an_order_raises_its_revision_and_touches_nothing_else(day: Day, orders: list[Document]) -> None:
+def test_firing_an_order_only_raises_its_revision(day: Day, orders: list[Document]) -> None:
     order_id = orders[0]["order_id"]
     assert trigger(day.stack).fire(Seen(order_id, 1)) == Outcome.FIRED
     assert day.stack.row("OrdersTable", order_id=order_id) == {**orders[0], "revision": 2}
@@ -128,7 +128,7 @@ def test_concurrent_writer_is_not_overwritten(day: Day, orders: list[Document]) 
 
 
 @pytest.mark.local_only("inject faults between the test and DynamoDB")
-def test_a_lost_answer_fires_nothing_twice(day: Day, orders: list[Document]) -> None:
+def test_lost_answer_fires_nothing_twice(day: Day, orders: list[Document]) -> None:
     with DynamoDBProxy(day.stack.endpoint or "", lose=1).serving() as proxy:
         outcome = trigger(day.stack, once(day.stack, proxy.endpoint)).fire(Seen(orders[0]["order_id"], 1))
     assert outcome == Outcome.MOVED_ON
@@ -137,7 +137,7 @@ def test_a_lost_answer_fires_nothing_twice(day: Day, orders: list[Document]) -> 
 
 
 @pytest.mark.local_only("inject faults between the test and DynamoDB")
-def test_throttled_call_waits(day: Day, orders: list[Document]) -> None:
+def test_throttled_call_backs_off(day: Day, orders: list[Document]) -> None:
     with DynamoDBProxy(day.stack.endpoint or "", answers=[THROTTLED] * 5).serving() as proxy:
         outcome = trigger(day.stack, once(day.stack, proxy.endpoint)).fire(Seen(orders[0]["order_id"], 1))
     assert outcome == Outcome.FIRED
@@ -149,7 +149,7 @@ def test_replay_does_not_recreate_a_deleted_order(day: Day) -> None:
     assert day.stack.row("OrdersTable", order_id=order_id) is None
 
 
-def test_a_row_without_a_revision_is_left_alone(day: Day) -> None:
+def test_row_without_a_revision_is_left_alone(day: Day) -> None:
     assert trigger(day.stack).fire(Seen("any", None)) == Outcome.NO_REVISION
 
 
@@ -222,13 +222,13 @@ def _started(running: emulator.Emulator, *arguments: str) -> AbstractContextMana
 # --- the command ---
 
 
-def test_an_order_is_replayed_by_its_id(stepwise: Command, day: Day, orders: list[Document]) -> None:
+def test_order_is_replayed_by_its_id(stepwise: Command, day: Day, orders: list[Document]) -> None:
     ended = stepwise("replay", "--order-id", orders[7]["order_id"])
     assert ended.exit_code == 0, ended.stderr
     assert sorted(revisions(day)) == [1] * 19 + [2]
 
 
-def test_a_day_is_replayed_by_the_index_and_a_dry_run_only_counts(stepwise: Command, day: Day) -> None:
+def test_day_is_replayed_by_the_index_and_a_dry_run_only_counts(stepwise: Command, day: Day) -> None:
     day.write(*(day.order(f"{number:03d}") for number in range(120)))
     eventually(lambda: indexed(day) == 120, seconds=SECONDS)
     dry = stepwise("replay", "--date", day.name, "--dry-run")
@@ -246,7 +246,7 @@ def test_all_orders_are_replayed(stepwise: Command, day: Day, orders: list[Docum
     assert revisions(day) == [2] * len(orders)
 
 
-def test_a_checkpoint_belongs_to_one_replay(stepwise: Command, day: Day, tmp_path: Path) -> None:
+def test_checkpoint_belongs_to_one_replay(stepwise: Command, day: Day, tmp_path: Path) -> None:
     checkpoint = str(tmp_path / "checkpoint")
     assert stepwise("replay", "--date", day.name, "--checkpoint", checkpoint).exit_code == 0
     other = stepwise("replay", "--date", "2001-01-01", "--checkpoint", checkpoint)
@@ -302,7 +302,7 @@ def test_failed_records_are_replayed_and_leave_the_bucket(
     assert revisions(day) == before
 
 
-def test_overtaken_record_is_not_fired(stepwise: Command, day: Day, stack: Stack, failed: list[Document]) -> None:
+def test_superseded_record_is_not_fired(stepwise: Command, day: Day, stack: Stack, failed: list[Document]) -> None:
     day.write({**failed[0], "status": "Pending", "revision": 3})
     ended = stepwise("replay", "--failed")
     assert "overtaken by a newer change" in ended.stdout
@@ -312,7 +312,7 @@ def test_overtaken_record_is_not_fired(stepwise: Command, day: Day, stack: Stack
     eventually(day.counted, seconds=SECONDS)
 
 
-def test_a_deletion_that_failed_is_delivered_as_it_was(
+def test_failed_deletion_is_delivered_unchanged(
     stepwise: Command, day: Day, orders: list[Document], stack: Stack, resources: Resources, no_retries: None
 ) -> None:
     eventually(day.counted, seconds=SECONDS)
@@ -366,7 +366,7 @@ class CrashingS3:
         raise Crash
 
 
-def test_a_crash_before_an_object_is_moved_fires_nothing_twice(day: Day, stack: Stack, failed: list[Document]) -> None:
+def test_crash_before_an_object_is_moved_fires_nothing_twice(day: Day, stack: Stack, failed: list[Document]) -> None:
     s3, bucket = stack.client("s3"), stack.outputs["FailedRecordsBucket"]
 
     def run(client: Any) -> FailedRecords:

@@ -24,7 +24,7 @@ SECONDS = 60
 # --- through the stream ---
 
 
-def test_an_order_is_counted_where_its_saga_leaves_it(
+def test_order_is_counted_in_its_final_state(
     run: Callable[..., Saga], order: Document, stack: Stack, belongings: Belongings
 ) -> None:
     row = run(order).view.order
@@ -51,7 +51,7 @@ def test_every_write_moves_the_counters(day: Day) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "in the middle", "last"])
-def test_poison_record_is_kept_whole_and_blocks_nobody(
+def test_poison_record_is_kept_in_full_and_blocks_nobody(
     day: Day, stack: Stack, resources: Resources, place: int
 ) -> None:
     rows = [day.order(str(number)) for number in range(4)]
@@ -73,7 +73,7 @@ def test_row_without_an_order_does_not_invoke_the_function(day: Day, stack: Stac
     assert kept(stack, note["order_id"]) == []
 
 
-def test_a_consumer_that_dies_after_its_commit_has_counted_once(
+def test_consumer_that_crashes_after_its_commit_has_counted_once(
     day: Day, stack: Stack, resources: Resources, running: emulator.Emulator
 ) -> None:
     rows = [day.order(str(number)) for number in range(5)]
@@ -135,7 +135,7 @@ def test_later_changes_of_a_failed_order_wait_and_others_continue(invoke: Invoke
     assert day.lines() == history.recount().lines
 
 
-def test_the_function_can_neither_read_nor_write_what_is_not_its_own(stack: Stack, resources: Resources) -> None:
+def test_function_can_only_read_and_write_its_own_data(stack: Stack, resources: Resources) -> None:
     role = as_role(stack, resources["ReportOrdersRole"])
     for table, key in TABLES.items():
         name, row = stack.outputs[table], {key: {"S": "x"}}

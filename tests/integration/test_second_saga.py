@@ -28,7 +28,7 @@ def test_every_block_of_the_guide_is_followed() -> None:
     assert len(list(guide.edits(GUIDE))) == guide.blocks(GUIDE)
 
 
-def test_the_code_of_the_guide_is_formatted_and_typed(followed: Path) -> None:
+def test_guide_code_is_formatted_and_typed(followed: Path) -> None:
     new = ["functions/trips", "tests/faults/subjects"]
     guide.run(followed, "-m", "ruff", "format", "--check", "--no-cache", *new)
     guide.run(followed, "-m", "ruff", "check", "--no-cache", *new)
@@ -47,13 +47,13 @@ def test_no_single_fault_breaks_an_invariant_of_the_second_saga(followed: Path) 
 
 
 @pytest.mark.timeout(900)
-def test_a_held_trip_goes_on_from_every_step(followed: Path) -> None:
+def test_held_trip_resumes_from_every_step(followed: Path) -> None:
     report = explore(followed, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/faults/test_forward.py")
 
     assert " passed" in report
 
 
-def test_the_explorer_finds_a_branch_that_is_not_undone(followed: Path) -> None:
+def test_explorer_finds_a_branch_that_is_not_undone(followed: Path) -> None:
     definition = followed / "statemachine" / "trip-saga.asl.json"
     whole = definition.read_text()
     try:
@@ -65,7 +65,7 @@ def test_the_explorer_finds_a_branch_that_is_not_undone(followed: Path) -> None:
     assert "['RentCar'] stand" in trace
 
 
-def test_the_group_is_undone_when_a_branch_never_started(followed: Path) -> None:
+def test_group_is_undone_when_a_branch_never_started(followed: Path) -> None:
     trace = explore(followed, "-m", "tests.faults", "no hotel, car never called: no fault")
 
     assert "RentCar#1" not in trace

@@ -35,7 +35,7 @@ def _too_many(order: Document) -> Document:
     return order | {"items": [{**order["items"][0], "quantity": 11}]}
 
 
-def test_a_good_order_is_saved_paid_and_reserved(run: Run, order: Document, on_hand: Callable[[], int]) -> None:
+def test_good_order_is_saved_paid_and_reserved(run: Run, order: Document, on_hand: Callable[[], int]) -> None:
     saga = run(order)
     assert saga.states == SUCCESS
     assert [visit.errors for visit in saga.execution.states] == [[]] * len(SUCCESS)
@@ -103,7 +103,7 @@ def test_one_short_line_leaves_the_other_lines_untouched(
 
 
 @pytest.mark.local_only("inject faults, by changing what is deployed")
-def test_the_success_notice_is_lost(run: Run, order: Document, stack: Stack) -> None:
+def test_success_notice_is_lost(run: Run, order: Document, stack: Stack) -> None:
     with topic_gone(stack, "OrderEventsTopicArn"):
         saga = run(order)
     assert saga.states == SUCCESS
@@ -151,7 +151,7 @@ def test_update_order_status_fails(
     assert alert["outcome"]["Error"] == "UnexpectedFailure"
 
 
-def test_order_that_was_undone_is_published_without_an_error(
+def test_undone_order_is_published_without_an_error(
     run: Run, order: Document, alerts: Callable[[str], list[Any]], routine: Callable[[str], list[Any]]
 ) -> None:
     run(_declined(order))
@@ -162,7 +162,7 @@ def test_order_that_was_undone_is_published_without_an_error(
 
 
 @pytest.mark.parametrize("state", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
-def test_an_alert_that_cannot_be_published_ends_the_saga_all_the_same(
+def test_unpublishable_alert_still_ends_the_saga(
     run: Run, order: Document, stack: Stack, resources: Resources, state: str
 ) -> None:
     with status_events_lost(stack, resources), denied(stack, resources, state), topic_gone(stack, "AlertsTopicArn"):
@@ -173,8 +173,6 @@ def test_an_alert_that_cannot_be_published_ends_the_saga_all_the_same(
     assert saga.execution.error == "OutOfStock"
 
 
-def test_the_success_is_published_with_its_order_id(
-    run: Run, order: Document, events: Callable[[str], list[Any]]
-) -> None:
+def test_success_is_published_with_its_order_id(run: Run, order: Document, events: Callable[[str], list[Any]]) -> None:
     run(order)
     assert events(order["order_id"]) == [{"order_id": order["order_id"], "state": "sns:NotifySuccess"}]

@@ -54,9 +54,7 @@ def objects(stack: Stack, *contents: bytes) -> list[dict[str, str]]:
     return items
 
 
-def test_some_items_fail_and_a_retry_runs_only_those(
-    stack: Stack, tenant: str, alerts: Callable[[str], list[Any]]
-) -> None:
+def test_retry_runs_only_the_failed_items(stack: Stack, tenant: str, alerts: Callable[[str], list[Any]]) -> None:
     first, missing, third = objects(stack, b"one\n", b"two\n", b"three\n")
     stack.client("s3").delete_object(Bucket=missing["bucket"], Key=missing["key"])
     key = create(stack, tenant, "checksum-object", first, missing, third, task_id="checksums")
@@ -89,7 +87,7 @@ def test_some_items_fail_and_a_retry_runs_only_those(
     assert [one["error"]["type"] for one in seen.items[1].values["history"]] == ["JobFailed"]
 
 
-def test_a_read_model_is_rebuilt(stack: Stack, tenant: str) -> None:
+def test_read_model_is_rebuilt(stack: Stack, tenant: str) -> None:
     commands.publish(stack, product(tenant, "tea-01", mode="sync"))
     row = {"pk": f"TENANT#{tenant}#CATEGORY#tea", "sk": "PRODUCT#tea-01"}
     eventually(lambda: stack.row("ProductsTable", **row))
@@ -105,7 +103,7 @@ def test_a_read_model_is_rebuilt(stack: Stack, tenant: str) -> None:
     assert [item.error.type for item in seen.failed if item.error] == ["NothingPublished"]
 
 
-def test_bad_input_is_refused_and_nothing_is_written(stack: Stack, tenant: str) -> None:
+def test_invalid_input_is_refused_and_nothing_is_written(stack: Stack, tenant: str) -> None:
     good = {"bucket": stack.outputs["JobsBucket"], "key": "a"}
     for path, items in (
         (r"items\[1\]\.bucket: must be JobsBucket", [good, {**good, "bucket": "other"}]),
@@ -116,7 +114,7 @@ def test_bad_input_is_refused_and_nothing_is_written(stack: Stack, tenant: str) 
     assert operations.of_tenant(stack, tenant, None, 10) == []
 
 
-def test_a_stopped_execution_leaves_no_item_open(stack: Stack, tenant: str) -> None:
+def test_stopped_execution_leaves_no_open_item(stack: Stack, tenant: str) -> None:
     key = rebuild(stack, tenant, 20)
     eventually(lambda: operations.view(stack, key).count(Status.COMPLETED), every=0.1)
     arn = f"{stack.outputs['TaskArn'].replace(':stateMachine:', ':execution:')}:{key.execution(1)}"
@@ -131,7 +129,7 @@ def test_a_stopped_execution_leaves_no_item_open(stack: Stack, tenant: str) -> N
     assert ended(stack, key).task.status is Status.COMPLETED
 
 
-def test_never_more_items_at_once_than_the_limit(stack: Stack, tenant: str) -> None:
+def test_concurrency_of_items_never_exceeds_the_limit(stack: Stack, tenant: str) -> None:
     key = rebuild(stack, tenant, 12)
     spans = [(item.values["started_at"], item.values["ended_at"]) for item in ended(stack, key).items]
     at_once = [sum(begin <= moment < end for begin, end in spans) for moment, _ in spans]
@@ -139,7 +137,7 @@ def test_never_more_items_at_once_than_the_limit(stack: Stack, tenant: str) -> N
     assert max(at_once) == 2
 
 
-def test_the_sweep_and_the_list_find_nothing_open(stack: Stack, tenant: str) -> None:
+def test_sweep_and_list_find_nothing_open(stack: Stack, tenant: str) -> None:
     key = rebuild(stack, tenant, 1)
     ended(stack, key)
     (listed,) = operations.of_tenant(stack, tenant, Status.COMPLETED, 10)
@@ -150,7 +148,7 @@ def test_the_sweep_and_the_list_find_nothing_open(stack: Stack, tenant: str) -> 
     assert key not in [task.key for task in operations.running(stack)]
 
 
-def test_the_command_line_shows_failed_items_and_retries_them(
+def test_command_line_shows_failed_items_and_retries_them(
     stack: Stack, tenant: str, stack_options: list[str], tmp_path: Path
 ) -> None:
     def stepwise(*arguments: str) -> tuple[int, str]:

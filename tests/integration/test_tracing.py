@@ -60,7 +60,7 @@ def call(running: emulator.Emulator, stack: Stack, daemon: socket.socket, order:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_handler_and_its_aws_call_are_subsegments_of_lambdas_own_segment(
+def test_handler_and_its_aws_call_are_subsegments_of_the_lambda_segment(
     running: emulator.Emulator, stack: Stack, daemon: socket.socket, order: Document
 ) -> None:
     call(running, stack, daemon, order)

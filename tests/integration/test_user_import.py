@@ -20,7 +20,7 @@ WRONG_FILES = {
 }
 
 
-def test_an_upload_is_imported_once(
+def test_upload_is_imported_once(
     imports: Imports,
     simulator: RemoteControl,
     stack: Stack,
@@ -55,9 +55,7 @@ def test_an_upload_is_imported_once(
     "key",
     ["TestFile_2026-01-31.csv", "testfile_20260131.csv", "TestFile_20260131.CSV", "incoming/TestFile_20260131.csv"],
 )
-def test_an_upload_that_nothing_imports_is_kept_for_a_person(
-    imports: Imports, stack: Stack, resources: Resources, key: str
-) -> None:
+def test_unmatched_upload_is_kept_for_a_person(imports: Imports, stack: Stack, resources: Resources, key: str) -> None:
     key, version = imports.upload(csv_file(people(1)), key)
     queue = resources["UploadFailuresQueue"]
     kept: list[str] = []
@@ -72,7 +70,7 @@ def test_an_upload_that_nothing_imports_is_kept_for_a_person(
     assert "UploadNameInvalid" in body
 
 
-def test_nothing_of_a_row_is_in_history_logs_results_or_records(
+def test_history_logs_results_and_records_hold_no_row_data(
     imports: Imports, simulator: RemoteControl, stack: Stack
 ) -> None:
     good, refused, broken = people(3), people(2), people(2)
@@ -99,7 +97,7 @@ def test_nothing_of_a_row_is_in_history_logs_results_or_records(
             assert [place for place, text in places.items() if word in text] == []
 
 
-def test_every_error_of_connect_is_the_rows_own(imports: Imports, simulator: RemoteControl) -> None:
+def test_every_connect_error_is_the_rows_own(imports: Imports, simulator: RemoteControl) -> None:
     persons = people(12)
     users = [person.username for person in persons]
     simulator.fail("CreateUser", "ThrottlingException", times=2, where={"Username": users[1]})
@@ -135,7 +133,7 @@ def test_every_error_of_connect_is_the_rows_own(imports: Imports, simulator: Rem
     assert all(result.user_id for result in ended.results if result.succeeded)
 
 
-def test_endless_throttling_fails_the_row_not_the_import(
+def test_persistent_throttling_fails_the_row_not_the_import(
     imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
 ) -> None:
     persons = people(2)
@@ -183,7 +181,7 @@ def test_concurrent_imports_of_one_file_create_no_duplicates(imports: Imports) -
     assert one.user_ids == other.user_ids
 
 
-def test_validation_creates_nothing_at_all(imports: Imports, simulator: RemoteControl) -> None:
+def test_validation_creates_nothing(imports: Imports, simulator: RemoteControl) -> None:
     before = simulator.instances()
     ended = imports.run(csv_file([*people(2), Person("", "x", "y", "z")]), validate_only=True)
 
@@ -195,7 +193,7 @@ def test_validation_creates_nothing_at_all(imports: Imports, simulator: RemoteCo
 
 
 @pytest.mark.parametrize("kind", WRONG_FILES)
-def test_a_file_that_cannot_be_read_ends_the_import_and_says_why(imports: Imports, kind: str) -> None:
+def test_unreadable_file_ends_the_import_and_says_why(imports: Imports, kind: str) -> None:
     data, error = WRONG_FILES[kind]
     ended = imports.run(data)
 
@@ -216,7 +214,7 @@ def test_a_file_that_cannot_be_read_ends_the_import_and_says_why(imports: Import
     ],
     ids=str,
 )
-def test_a_wrong_input_names_its_field_and_creates_nothing(
+def test_invalid_input_names_its_field_and_creates_nothing(
     imports: Imports, document: dict[str, Any], error: str, field: str
 ) -> None:
     key, _ = imports.upload(csv_file(people(1)))
@@ -233,7 +231,7 @@ def test_a_wrong_input_names_its_field_and_creates_nothing(
 
 
 @pytest.mark.local_only("upload what would be the newest file of all")
-def test_the_newest_file_is_the_one_with_the_latest_date(imports: Imports) -> None:
+def test_newest_file_is_the_one_with_the_latest_date(imports: Imports) -> None:
     for key in ("TestFile_20270102.csv", "TestFile_20270110.csv", "TestFile_20270109.csv", "TestFile_20279999.csv"):
         imports.upload(f"{HEADER}\n", key)
     ended = imports.wait(imports.start({"validate_only": True}), "TestFile_20270110.csv")
@@ -241,7 +239,7 @@ def test_the_newest_file_is_the_one_with_the_latest_date(imports: Imports) -> No
     assert ended.output["file"] == "TestFile_20270110.csv"
 
 
-def test_a_file_that_is_replaced_half_way_changes_nothing(imports: Imports, simulator: RemoteControl) -> None:
+def test_file_replaced_halfway_changes_nothing(imports: Imports, simulator: RemoteControl) -> None:
     old, new = people(3), people(4)
     key, version = imports.upload(csv_file(old))
     simulator.delay("CreateUser", 0.3, times=3)
@@ -256,7 +254,7 @@ def test_a_file_that_is_replaced_half_way_changes_nothing(imports: Imports, simu
     assert version in imports.history(name)
 
 
-def test_an_instance_that_is_given_is_used(imports: Imports) -> None:
+def test_given_instance_is_used(imports: Imports) -> None:
     given = imports.instance or new_instance(imports.stack)
     persons = people(2)
     ended = imports.run(csv_file(persons), instance_id=given)
@@ -266,7 +264,7 @@ def test_an_instance_that_is_given_is_used(imports: Imports) -> None:
     assert {person.username for person in persons} <= set(imports.usernames(given))
 
 
-def test_a_reset_deletes_the_stacks_own_instances_and_no_others(imports: Imports, simulator: RemoteControl) -> None:
+def test_reset_deletes_only_the_stacks_own_instances(imports: Imports, simulator: RemoteControl) -> None:
     imports.run(csv_file(people(1)))
     before = {one["id"]: one["tags"] for one in simulator.instances()}
     ended = imports.run(csv_file(people(1)), reset=True)
@@ -277,7 +275,7 @@ def test_a_reset_deletes_the_stacks_own_instances_and_no_others(imports: Imports
     assert {instance for instance, tags in before.items() if STACK_TAG not in tags} <= after
 
 
-def test_an_instance_whose_creation_fails_ends_the_import(imports: Imports, simulator: RemoteControl) -> None:
+def test_failed_instance_creation_ends_the_import(imports: Imports, simulator: RemoteControl) -> None:
     persons = people(1)
     simulator.fail_creation(times=20)
     ended = imports.run(csv_file(persons), reset=True)
@@ -313,7 +311,7 @@ def test_import_interrupted_at_any_state_completes_when_run_again(
     assert created(simulator) == 2
 
 
-def test_rows_that_cannot_run_have_their_result_and_run_again(
+def test_rows_that_could_not_run_have_a_result_and_run_again(
     imports: Imports, stack: Stack, resources: Resources
 ) -> None:
     persons = people(3)

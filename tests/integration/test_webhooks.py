@@ -64,7 +64,7 @@ def verifies(secret: str, message: dict[str, Any]) -> bool:
         ("https://example.com/", "tenant1", "order", f"events: order is not one of {ALLOWED}"),
     ],
 )
-def test_a_subscription_that_is_refused_names_the_field_and_leaves_nothing(
+def test_refused_subscription_names_the_field_and_leaves_nothing(
     url: str, tenant: str, event: str, refused: str, webhooks: CommandLine, stack: Stack
 ) -> None:
     before = len(stack.rows("WebhooksTable"))
@@ -74,9 +74,7 @@ def test_a_subscription_that_is_refused_names_the_field_and_leaves_nothing(
     assert len(stack.rows("WebhooksTable")) == before
 
 
-def test_a_webhook_from_its_subscription_to_its_removal(
-    webhooks: CommandLine, receiver: ReceiverClient, stack: Stack
-) -> None:
+def test_webhook_from_subscription_to_removal(webhooks: CommandLine, receiver: ReceiverClient, stack: Stack) -> None:
     tenant, name = f"{RUN[:30]}-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex[:8]
     add = ("add", receiver.url(name, "?token=t0ken"), "--event", "command", "--tenant", tenant)
     (_, first), (_, second) = webhooks(*add), webhooks(*add)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from imports.finalizing import Finalization
 from imports.loading import INDEX, marks_of, planned
 from imports.publishing import Batches
 from imports.recovery import Following
-from imports.requests import Job, Pointer, StopRequest, parse_create
+from imports.requests import ImportEnded, Job, Pointer, StopRequest, parse_create, parse_ended
 from imports.state import BATCH_ROWS, BatchRecord, Import, ImportKey
 from imports.table import ImportsTable
 from imports.zips import Children
@@ -42,6 +43,13 @@ class Arns(NamedTuple):
 
     import_csv_arn: str = "arn:aws:states:r:1:stateMachine:import-csv"
     import_zip_arn: str = "arn:aws:states:r:1:stateMachine:import-zip"
+
+
+def ended(key: ImportKey, **changes: Any) -> ImportEnded:
+    """The event of the end of an import's execution, which was stopped. changes: of its detail."""
+    given = json.dumps({"tenant_code": key.tenant_code, "import_id": key.import_id})
+    arns = {"executionArn": f"arn:aws:states:r:1:execution:import-csv:{key.import_id}", "stateMachineArn": "-"}
+    return parse_ended({"detail": {"name": key.import_id, "status": "ABORTED", **arns, "input": given, **changes}})
 
 
 class StepFunctions:

@@ -33,7 +33,7 @@ def client(stack: Stack) -> HttpClient:
 
 
 @pytest.mark.timeout(3000)
-def test_no_request_is_lost_and_none_has_two_effects(
+def test_no_request_is_lost_and_none_takes_effect_twice(
     stack: Stack, client: HttpClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     codes = [f"{number:04}-{uuid.uuid4().hex[:8]}" for number in range(REQUESTS)]
@@ -71,7 +71,7 @@ def test_no_request_is_lost_and_none_has_two_effects(
 
 
 @pytest.mark.timeout(1000)
-def test_the_api_adds_little_to_a_bare_start(
+def test_api_adds_little_to_a_bare_start(
     stack: Stack, client: HttpClient, order: Document, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One request at a time. The next begins when the saga of the one before has ended."""

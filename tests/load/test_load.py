@@ -48,7 +48,7 @@ def _all_finalized(stack: Stack, order_ids: list[str]) -> bool:
     return all(statuses.get(order_id) != "New" for order_id in order_ids)
 
 
-def test_a_quarter_of_the_orders_get_the_last_pieces(stack: Stack, sku: str) -> None:
+def test_quarter_of_the_orders_get_the_last_pieces(stack: Stack, sku: str) -> None:
     name = f"{sku}-scarce"
     pieces = SCARCE // 4
     stock.seed(stack, {name: pieces})
@@ -62,7 +62,7 @@ def test_a_quarter_of_the_orders_get_the_last_pieces(stack: Stack, sku: str) -> 
     assert broken_invariants(stack, order_ids, {name: pieces}) == []
 
 
-def test_orders_while_workers_are_killed(
+def test_orders_succeed_or_fail_whole_while_workers_are_killed(
     stack: Stack,
     resources: Resources,
     running: emulator.Emulator,
@@ -89,7 +89,7 @@ def test_orders_while_workers_are_killed(
     eventually(lambda: reports_are_exact(stack), seconds=300, every=0.5)
 
 
-def test_one_order_placed_twenty_times_at_once_and_again(stack: Stack, sku: str, order: Document) -> None:
+def test_one_order_placed_twenty_times_concurrently_and_again(stack: Stack, sku: str, order: Document) -> None:
     with Threads(20) as pool:
         placements = list(pool.map(lambda _: orders.place(stack, order), range(20)))
     assert orders.ended(stack, order["order_id"], seconds=300).status == "SUCCEEDED"

@@ -69,7 +69,7 @@ def _orders_arriving(stack: Stack, sku: str) -> Iterator[list[str]]:
         thread.join(bounded.SECONDS)
 
 
-def test_a_replay_of_all_orders_while_new_ones_arrive(stack: Stack, running: emulator.Emulator, sku: str) -> None:
+def test_replay_of_all_orders_while_new_ones_arrive(stack: Stack, running: emulator.Emulator, sku: str) -> None:
     scarce = f"{sku}-scarce"
     stock.seed(stack, {scarce: SAGAS // 2})
     _write(stack, [_row(number) for number in range(ORDERS)])

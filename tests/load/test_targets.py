@@ -20,7 +20,9 @@ COMMANDS = [
 def test_command_of_target_succeeds(target: str, command: str) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     pythonpath = os.pathsep.join(map(str, PATH))
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": pythonpath, "SMALLEST": "1"}
+    # An explorer starts a process for each CPU.
+    smallest = {"SMALLEST": "1", "PYTHON_CPU_COUNT": "1"}
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": pythonpath, **smallest}
     shell = ["sh", "-c", command]
     ended = subprocess.run(shell, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 

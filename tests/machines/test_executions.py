@@ -33,7 +33,7 @@ def started(running: Running) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_case_takes_its_path(case: Case, running: Running, started: Mapping[str, str]) -> None:
+def test_case_takes_its_path(case: Case, running: Running, started: Mapping[str, str]) -> None:
     ran = running.result(started[case.id])
 
     assert _in_order(ran.states, case) == _in_order(case.expected.states, case)
@@ -45,7 +45,7 @@ def test_a_case_takes_its_path(case: Case, running: Running, started: Mapping[st
 
 
 @pytest.mark.parametrize("case", FAILING)
-def test_a_failed_execution_tells_the_first_error_whole(
+def test_failed_execution_reports_the_first_error_in_full(
     case: Case, running: Running, started: Mapping[str, str]
 ) -> None:
     ran = running.result(started[case.id])

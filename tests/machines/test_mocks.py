@@ -31,14 +31,14 @@ def paths(machine: str, state: str, before: tuple[str, ...] = ()) -> int:
     return sum(paths(machine, way, (*before, state)) for way in ways) or 1
 
 
-def test_the_file_is_as_step_functions_local_reads_it() -> None:
+def test_file_has_the_format_of_step_functions_local() -> None:
     assert set(CONFIG) == {"StateMachines", "MockedResponses"}
     assert set(CONFIG["StateMachines"]) == set(MOCKED) == set(INPUTS)
     assert all(set(about) == {"TestCases"} for about in CONFIG["StateMachines"].values())
 
 
 @each("name", CONFIG["MockedResponses"])
-def test_a_response_is_a_return_or_a_throw_for_each_try(name: str) -> None:
+def test_response_is_a_return_or_a_throw_for_each_attempt(name: str) -> None:
     for response in responses(name):
         ((kind, content),) = response.items()
         assert kind in {"Return", "Throw"}
@@ -50,20 +50,20 @@ def test_every_response_is_used() -> None:
 
 
 @every_case
-def test_what_is_mocked_is_every_task_on_the_path(case: Case) -> None:
+def test_every_task_on_the_path_is_mocked_and_no_other(case: Case) -> None:
     passed = {name for name in case.expected.states if every_state(case.machine)[name]["Type"] == "Task"}
 
     assert set(case.mocks) == passed
 
 
 @every_case
-def test_the_definition_and_the_mocks_allow_the_path(case: Case) -> None:
+def test_definition_and_mocks_allow_the_path(case: Case) -> None:
     assert case.expected.states[0] == MACHINES[case.machine].definition["StartAt"]
     assert [name for name, _ in walk(case) if name not in inner_states(case.machine)][-1] == case.expected.states[-1]
 
 
 @every_case
-def test_the_last_state_decides_the_status(case: Case) -> None:
+def test_final_state_decides_the_status(case: Case) -> None:
     last = every_state(case.machine)[case.expected.states[-1]]["Type"]
 
     assert (last, case.expected.status) in {("Succeed", "SUCCEEDED"), ("Fail", "FAILED")}
@@ -71,7 +71,7 @@ def test_the_last_state_decides_the_status(case: Case) -> None:
 
 
 @every_machine
-def test_every_state_and_every_transition_is_passed(machine: str) -> None:
+def test_every_state_and_transition_is_covered(machine: str) -> None:
     assert transitions(machine) - {step for case in cases(machine) for step in walk(case)} == _UNREACHED.get(
         machine, set()
     )

@@ -95,7 +95,7 @@ every_move = pytest.mark.parametrize(("before", "move"), MOVES.values(), ids=MOV
 
 @pytest.mark.slow
 @every_move
-def test_a_move_that_the_sdk_sends_twice_is_made_once(
+def test_sdk_retry_of_a_move_applies_once(
     database: Database, before: Callable[[World], Any], move: Callable[[World], Any]
 ) -> None:
     clean = World(database.shared)
@@ -111,7 +111,7 @@ def test_a_move_that_the_sdk_sends_twice_is_made_once(
 
 @pytest.mark.slow
 @every_move
-def test_a_move_whose_answer_is_lost_may_be_made_again(
+def test_move_with_a_lost_answer_may_be_repeated(
     database: Database, before: Callable[[World], Any], move: Callable[[World], Any]
 ) -> None:
     clean = World(database.shared)
@@ -166,13 +166,13 @@ def test_one_of_several_publishers_of_a_version_wins(world: World) -> None:
     assert all(isinstance(answer, dict | VersionConflict | PendingCommand) for answer in answers)
 
 
-def test_duplicates_at_the_same_time_publish_once(world: World) -> None:
+def test_concurrent_duplicates_publish_once(world: World) -> None:
     answers = at_once(*(lambda: world.publish(order()) for _ in range(6)))
 
     assert sorted(answer["status"] for answer in answers) == ["duplicate"] * 5 + ["published"]
 
 
-def test_no_wakeup_is_lost_when_a_version_parks_while_its_predecessor_finishes(database: Database) -> None:
+def test_no_wakeup_is_lost_when_a_version_parks_as_its_predecessor_finishes(database: Database) -> None:
     for _ in range(10):
         world = World(database.shared)
         waiting(world)
@@ -182,7 +182,7 @@ def test_no_wakeup_is_lost_when_a_version_parks_while_its_predecessor_finishes(d
         assert world.machines.answered == {"token": "{}"}
 
 
-def test_a_version_finishes_once(world: World) -> None:
+def test_version_finishes_once(world: World) -> None:
     world.run(order())
     world.publish(order(2))
     world.running.set_lifetime(world.task(2), 1, START)
@@ -192,7 +192,7 @@ def test_a_version_finishes_once(world: World) -> None:
     assert world.history() == {"1": {"status": "confirmed", "total": 1000}}
 
 
-def test_a_publication_and_a_finish_at_the_same_time_leave_the_index_right(database: Database) -> None:
+def test_concurrent_publish_and_finish_leave_the_index_correct(database: Database) -> None:
     for _ in range(10):
         world = World(database.shared)
         world.publish(order())
@@ -205,7 +205,7 @@ def test_a_publication_and_a_finish_at_the_same_time_leave_the_index_right(datab
         assert world.gate().pending_since is None
 
 
-def test_an_end_a_retry_and_a_skip_at_the_same_time_have_one_outcome(database: Database) -> None:
+def test_concurrent_end_retry_and_skip_have_one_outcome(database: Database) -> None:
     for _ in range(5):
         world = World(database.shared)
         dead(world)
@@ -218,7 +218,7 @@ def test_an_end_a_retry_and_a_skip_at_the_same_time_have_one_outcome(database: D
         assert (gate.finished, command["status"]) in {(0, "publish:STARTED"), (1, "finish:SKIPPED")}
 
 
-def test_synchronous_publishers_of_one_key_make_a_history_without_gaps(world: World) -> None:
+def test_synchronous_publishers_of_one_key_leave_no_gaps(world: World) -> None:
     def publisher(number: int) -> Any:
         for _ in range(30):
             try:
@@ -233,7 +233,7 @@ def test_synchronous_publishers_of_one_key_make_a_history_without_gaps(world: Wo
     assert set(world.history()) == {"1", "2", "3", "4"}
 
 
-def test_a_torn_read_is_a_lost_race_and_no_error(world: World, database: Database) -> None:
+def test_torn_read_is_a_lost_race_not_an_error(world: World, database: Database) -> None:
     """Another version is published between the reads of gate and data, which a batch does not exclude."""
     world.publish(order(mode="sync"))
     older = world.client.get_item(TableName=world.tables.gates, Key=_key("ORDER#order123"))["Item"]
@@ -252,7 +252,7 @@ def test_a_torn_read_is_a_lost_race_and_no_error(world: World, database: Databas
 
 
 @pytest.mark.unfit("ministack", reason="it does not limit a row's size")
-def test_a_copy_of_the_largest_size_fits(world: World) -> None:
+def test_copy_of_the_maximum_size_fits(world: World) -> None:
     """`item_size` is never less than what DynamoDB counts."""
     world.publish(order())
     command = world.client.get_item(TableName=world.tables.commands, Key=_key("ORDER#order123@1"))["Item"]

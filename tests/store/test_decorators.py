@@ -68,7 +68,7 @@ def test_warm_handler_works_once_per_key(warm: Charge) -> None:
     assert answers == [{"handled": 1 + number % 5} for number in range(25)]
 
 
-def test_a_warm_handler_takes_the_store_of_each_invocation(warm: Charge) -> None:
+def test_warm_handler_uses_the_store_of_each_invocation(warm: Charge) -> None:
     warm_handler({"id": warm.id}, Context())
     assert warm.clock() == AT
     _warm.append(replace(warm, lifetime=timedelta(days=1), id=f"{warm.id}-2"))
@@ -79,7 +79,7 @@ def test_a_warm_handler_takes_the_store_of_each_invocation(warm: Charge) -> None
 # --- handlers ---
 
 
-def test_a_handler_works_once_and_is_given_what_lambda_gave(charge: Charge, event: dict[str, Any]) -> None:
+def test_handler_works_once_and_gets_its_lambda_arguments(charge: Charge, event: dict[str, Any]) -> None:
     given = []
 
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key="id")
@@ -92,7 +92,7 @@ def test_a_handler_works_once_and_is_given_what_lambda_gave(charge: Charge, even
     assert given == [(event, context)]
 
 
-def test_the_lease_of_a_handler_ends_with_its_invocation(charge: Charge, event: dict[str, Any]) -> None:
+def test_handler_lease_ends_with_its_invocation(charge: Charge, event: dict[str, Any]) -> None:
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key="id")
     def handler(event: Any, context: Any) -> Any:
         return charge.record.lease_until.isoformat()
@@ -103,7 +103,7 @@ def test_the_lease_of_a_handler_ends_with_its_invocation(charge: Charge, event: 
 @pytest.mark.parametrize(
     "key", ["id", "detail.order.id", lambda event: event["detail"]["order"]["id"]], ids=["field", "path", "function"]
 )
-def test_the_key_is_a_field_a_path_or_a_function(charge: Charge, event: dict[str, Any], key: Any) -> None:
+def test_key_is_a_field_a_path_or_a_function(charge: Charge, event: dict[str, Any], key: Any) -> None:
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key=key)
     def handler(event: Any, context: Any) -> Any:
         return CHARGED
@@ -112,7 +112,7 @@ def test_the_key_is_a_field_a_path_or_a_function(charge: Charge, event: dict[str
     assert charge.status == "COMPLETED"
 
 
-def test_a_number_is_a_key(charge: Charge, event: dict[str, Any]) -> None:
+def test_key_may_be_a_number(charge: Charge, event: dict[str, Any]) -> None:
     work = replace(RUN_AGAIN, name=charge.id)
 
     @idempotent_handler(lambda: charge.store, work, key="detail.order.number")
@@ -140,7 +140,7 @@ def test_a_number_is_a_key(charge: Charge, event: dict[str, Any]) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "a function",
 )
-def test_a_key_that_is_not_there_is_an_error_that_names_its_path(
+def test_missing_key_is_an_error_that_names_its_path(
     charge: Charge, event: dict[str, Any], key: Any, message: str
 ) -> None:
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key=key)
@@ -171,7 +171,7 @@ def test_whole_event_is_the_default_payload(charge: Charge, event: dict[str, Any
         lenient({**event, "amount": 1}, Context())
 
 
-def test_a_handler_with_a_lease_parameter_is_given_its_lease(charge: Charge, event: dict[str, Any]) -> None:
+def test_handler_with_a_lease_parameter_gets_its_lease(charge: Charge, event: dict[str, Any]) -> None:
     lasting = replace(RUN_AGAIN, duration=timedelta(seconds=3))
 
     @idempotent_handler(lambda: charge.store, lasting, key="id")
@@ -186,7 +186,7 @@ def test_a_handler_with_a_lease_parameter_is_given_its_lease(charge: Charge, eve
 # --- another owner is at work ---
 
 
-def test_concurrent_duplicate_logs_and_ends_with_end(
+def test_concurrent_duplicate_logs_and_returns_with_end(
     charge: Charge, event: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     seconds = []
@@ -248,7 +248,7 @@ def test_other_work_in_progress_inside_a_handler_does_not_end_it(
 # --- nested ---
 
 
-def test_nested_work_of_one_store_keeps_two_records(charge: Charge, event: dict[str, Any]) -> None:
+def test_nested_work_in_one_store_keeps_two_records(charge: Charge, event: dict[str, Any]) -> None:
     mail = replace(RUN_AGAIN, name="Mail")
     store = charge.store
 
@@ -269,7 +269,7 @@ def test_nested_work_of_one_store_keeps_two_records(charge: Charge, event: dict[
     )
 
 
-def test_an_error_of_nested_work_is_each_records_own(charge: Charge, event: dict[str, Any]) -> None:
+def test_error_after_nested_work_leaves_the_nested_record_completed(charge: Charge, event: dict[str, Any]) -> None:
     mail = replace(RUN_AGAIN, name="Mail")
 
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key="id")
@@ -297,7 +297,7 @@ class Order:
 @pytest.mark.parametrize(
     "payload", ["order.amount", lambda order, **_: {"amount": order.amount}], ids=["path", "function"]
 )
-def test_a_function_works_once_for_each_key(charge: Charge, key: Any, payload: Any) -> None:
+def test_function_works_once_per_key(charge: Charge, key: Any, payload: Any) -> None:
     worked = []
 
     @idempotent_function(lambda: charge.store, RUN_AGAIN, key=key, payload=payload)
@@ -312,7 +312,7 @@ def test_a_function_works_once_for_each_key(charge: Charge, key: Any, payload: A
         capture(Order(charge.id, 9900), deadline=charge.deadline)
 
 
-def test_the_lease_of_a_function_ends_at_its_deadline(charge: Charge) -> None:
+def test_function_lease_ends_at_its_deadline(charge: Charge) -> None:
     @idempotent_function(lambda: charge.store, RUN_AGAIN, key="order.order_id", payload="order.amount")
     def capture(order: Order, deadline: datetime = AT + timedelta(seconds=4)) -> str:
         return charge.record.lease_until.isoformat()
@@ -320,7 +320,7 @@ def test_the_lease_of_a_function_ends_at_its_deadline(charge: Charge) -> None:
     assert capture(Order(charge.id, 1)) == (AT + timedelta(seconds=4) + MARGIN).isoformat()
 
 
-def test_a_function_without_a_deadline_is_refused_when_it_is_defined(charge: Charge) -> None:
+def test_function_without_a_deadline_is_refused_at_definition(charge: Charge) -> None:
     def capture(order: Order) -> None:
         raise AssertionError
 
@@ -337,7 +337,7 @@ def test_function_without_its_key_does_not_start(charge: Charge) -> None:
         capture(Order(charge.id, 1), deadline=charge.deadline)
 
 
-def test_a_function_replays_its_final_error(charge: Charge) -> None:
+def test_function_replays_its_final_error(charge: Charge) -> None:
     asked = []
 
     @idempotent_function(lambda: charge.store, HOLD, key="order.order_id", payload="order.amount")
@@ -365,7 +365,7 @@ def test_unknown_outcome_of_a_function_is_held_under_hold(charge: Charge) -> Non
 # --- resolvers ---
 
 
-def test_a_handlers_resolver_is_given_event_and_context(charge: Charge, event: dict[str, Any]) -> None:
+def test_handler_resolver_gets_event_and_context(charge: Charge, event: dict[str, Any]) -> None:
     asked = []
 
     def resolve(event: Any, context: Any) -> Any:
@@ -384,7 +384,7 @@ def test_a_handlers_resolver_is_given_event_and_context(charge: Charge, event: d
     assert asked == [(event, context)]
 
 
-def test_a_functions_resolver_is_given_its_arguments(charge: Charge) -> None:
+def test_function_resolver_gets_its_arguments(charge: Charge) -> None:
     asked = []
 
     def resolve(order: Order, deadline: datetime) -> Any:

@@ -47,7 +47,7 @@ def check(world: ImportWorld, import_id: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
-def test_a_lost_answer_changes_no_outcome(database: Database, world: ImportWorld, call: int) -> None:
+def test_lost_answer_changes_no_outcome(database: Database, world: ImportWorld, call: int) -> None:
     import_id = loaded(world)
     try:
         world.over(Wire(lose=call).client(database)).batch(import_id)
@@ -60,7 +60,7 @@ def test_a_lost_answer_changes_no_outcome(database: Database, world: ImportWorld
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
-def test_a_batch_goes_on_after_a_crash_before_any_call(database: Database, world: ImportWorld, call: int) -> None:
+def test_batch_resumes_after_a_crash_before_any_call(database: Database, world: ImportWorld, call: int) -> None:
     import_id = loaded(world)
     try:
         world.over(Wire(die=call).client(database)).batch(import_id)
@@ -71,9 +71,7 @@ def test_a_batch_goes_on_after_a_crash_before_any_call(database: Database, world
     check(world, import_id)
 
 
-def test_a_late_transaction_of_a_row_does_not_change_an_import_that_has_ended(
-    database: Database, world: ImportWorld
-) -> None:
+def test_late_row_transaction_does_not_change_a_finished_import(database: Database, world: ImportWorld) -> None:
     """The first row's transaction is delayed until the import is over: it meets the bar of its batch."""
     import_id, wire = loaded(world, FILE), Wire(delay=3)
     wire.meanwhile = {4: lambda: world.cut_off(import_id)}
@@ -85,7 +83,7 @@ def test_a_late_transaction_of_a_row_does_not_change_an_import_that_has_ended(
     assert (world.counts(import_id), world.versions()) == ((4, 0, 0, 4), {})
 
 
-def test_two_runs_of_a_batch_at_the_same_time_publish_each_row_once(world: ImportWorld) -> None:
+def test_concurrent_runs_of_a_batch_publish_each_row_once(world: ImportWorld) -> None:
     import_id = loaded(world)
     one, other = at_once(*[lambda: world.batch(import_id)] * 2)
     world.finish(import_id)
@@ -94,7 +92,7 @@ def test_two_runs_of_a_batch_at_the_same_time_publish_each_row_once(world: Impor
     check(world, import_id)
 
 
-def test_consumers_at_the_same_time_count_each_batch_once(world: ImportWorld) -> None:
+def test_concurrent_consumers_count_each_batch_once(world: ImportWorld) -> None:
     import_id = loaded(world)
     world.batch(import_id)
     at_once(*[lambda: world.follow(*world.inserted())] * 3)
@@ -103,7 +101,7 @@ def test_consumers_at_the_same_time_count_each_batch_once(world: ImportWorld) ->
 
 
 @pytest.mark.parametrize("call", [1, 2])
-def test_a_count_whose_answer_is_lost_is_counted_once(database: Database, world: ImportWorld, call: int) -> None:
+def test_count_with_a_lost_answer_is_counted_once(database: Database, world: ImportWorld, call: int) -> None:
     import_id = loaded(world)
     world.batch(import_id)
     records = world.inserted()
@@ -114,7 +112,7 @@ def test_a_count_whose_answer_is_lost_is_counted_once(database: Database, world:
     assert world.counts(import_id) == (4, 3, 1, 0)
 
 
-def test_a_retry_and_a_late_batch_of_the_first_import_store_a_row_once(world: ImportWorld) -> None:
+def test_retry_and_a_late_batch_of_the_first_import_store_a_row_once(world: ImportWorld) -> None:
     first = loaded(world, WITH_A_REFUSAL)
     world.batch(first)
     world.finish(first)
@@ -128,7 +126,7 @@ def step(database: Database, name: str) -> tuple[RoundStore, Step]:
     return RoundStore(database.shared, database.records), Step(f"i-{datetime.now(UTC).timestamp()}", name, {}, "o", AT)
 
 
-def test_a_refusal_holds_for_its_round_and_a_commit_for_ever(database: Database) -> None:
+def test_refusal_lasts_for_its_round_and_a_commit_forever(database: Database) -> None:
     store, own = step(database, "1")
 
     assert not store.refuse(own, 1, [], {"code": "a"}).committed
@@ -139,7 +137,7 @@ def test_a_refusal_holds_for_its_round_and_a_commit_for_ever(database: Database)
     assert store.refuse(own, 4, [], {"code": "c"}).result == {"version": 1}
 
 
-def test_a_refused_write_leaves_no_record(database: Database) -> None:
+def test_failed_condition_leaves_no_record(database: Database) -> None:
     store, own = step(database, "2")
     check: dict[str, Any] = {"TableName": database.records, "Key": {"pk": {"S": "none"}}}
     with pytest.raises(StateConflict) as conflict:

@@ -95,7 +95,7 @@ def test_error_sets_the_status_and_propagates(charge: Charge, work: Work, error:
 
 
 @pytest.mark.parametrize(("work", "status"), [(RUN_AGAIN, "UNKNOWN"), (HOLD, "HELD")])
-def test_a_block_that_ends_without_a_result_is_a_defect_and_decides_nothing(
+def test_block_that_ends_without_a_result_is_a_defect_and_decides_nothing(
     charge: Charge, work: Work, status: str
 ) -> None:
     with pytest.raises(RuntimeError, match=r"without lease\.complete"), charge.lease(work=work):
@@ -103,14 +103,14 @@ def test_a_block_that_ends_without_a_result_is_a_defect_and_decides_nothing(
     assert charge.status == status
 
 
-def test_an_error_after_the_result_changes_nothing(charge: Charge) -> None:
+def test_error_after_the_result_changes_nothing(charge: Charge) -> None:
     lease = charge.lease()
     lease.complete(CHARGED)
     _end_in(Declined("too late"))(lease)
     assert (charge.status, charge.lease().result) == ("COMPLETED", CHARGED)
 
 
-def test_a_block_that_found_the_result_changes_nothing(charge: Charge) -> None:
+def test_block_that_found_the_result_changes_nothing(charge: Charge) -> None:
     charge.completes()
     before = charge.row
     with pytest.raises(Declined), charge.lease():
@@ -138,9 +138,7 @@ def test_resolver_that_reached_nothing_is_called_again(charge: Charge) -> None:
     assert resolving.run(must_not_run, resolve=lambda: Happened(CHARGED)) == CHARGED
 
 
-def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
-    charge: Charge, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unrecordable_failure_does_not_hide_the_error(charge: Charge, caplog: pytest.LogCaptureFixture) -> None:
     lease = charge.breaks_off()
     charge.completes()
     with pytest.raises(AnswerLost), lease:
@@ -150,7 +148,7 @@ def test_a_failure_that_cannot_be_recorded_does_not_hide_the_error(
     assert (line.__dict__["work"], line.__dict__["error"]) == (charge.key, "LeaseLost")
 
 
-def test_completed_work_is_never_freed_by_a_harmless_error(charge: Charge) -> None:
+def test_harmless_error_never_frees_completed_work(charge: Charge) -> None:
     """An error of the layer after the work says nothing about the work."""
     careless = charge.under(replace(RUN_AGAIN, harmless=(StoreUnavailable,)))
     wire = Wire(meanwhile={2: refuse_connections})
@@ -228,7 +226,7 @@ def test_owner_of_an_earlier_attempt_gets_lease_lost(charge: Charge, write: Writ
         write(first)
 
 
-def test_a_lost_lease_ends_its_block_without_another_write(charge: Charge, caplog: pytest.LogCaptureFixture) -> None:
+def test_lost_lease_ends_its_block_without_another_write(charge: Charge, caplog: pytest.LogCaptureFixture) -> None:
     lease = charge.breaks_off()
     charge.completes()
     before = charge.row
@@ -239,7 +237,7 @@ def test_a_lost_lease_ends_its_block_without_another_write(charge: Charge, caplo
 
 
 @pytest.mark.parametrize("write", CALLS)
-def test_a_duplicate_owns_nothing(charge: Charge, write: Write) -> None:
+def test_duplicate_owns_nothing(charge: Charge, write: Write) -> None:
     charge.completes()
     before = charge.row
     with pytest.raises(LeaseLost):
@@ -259,7 +257,7 @@ def _until(charge: Charge) -> timedelta:
 
 
 @pytest.mark.parametrize("unknown", Unknown, ids=lambda unknown: unknown.name)
-def test_an_extended_lease_lasts_its_duration_from_then(charge: Charge, unknown: Unknown) -> None:
+def test_extended_lease_lasts_its_duration_from_the_extension(charge: Charge, unknown: Unknown) -> None:
     lasting = charge.under(_lasting(10, unknown))
     lease = lasting.lease()
     lasting.clock.go(timedelta(seconds=8))
@@ -271,7 +269,7 @@ def test_an_extended_lease_lasts_its_duration_from_then(charge: Charge, unknown:
     assert ("expires_at" in (lasting.row or {})) == (unknown is not Unknown.HOLD)
 
 
-def test_an_extended_lease_never_outlives_the_invocation(charge: Charge) -> None:
+def test_extended_lease_never_outlives_the_invocation(charge: Charge) -> None:
     lasting = charge.under(_lasting(10))
     lease = lasting.lease()
     lasting.clock.go(timedelta(seconds=55))
@@ -288,7 +286,7 @@ def test_expired_lease_may_be_extended_unless_taken_over(charge: Charge) -> None
         lasting.lease()
 
 
-def test_a_heartbeat_extends_once_a_third_of_the_duration_is_over(charge: Charge) -> None:
+def test_heartbeat_extends_after_a_third_of_the_duration(charge: Charge) -> None:
     lasting = charge.under(_lasting(30))
     lease = lasting.lease()
     seen = []
@@ -299,7 +297,7 @@ def test_a_heartbeat_extends_once_a_third_of_the_duration_is_over(charge: Charge
     assert [until.seconds for until in seen] == [30, 30, 42, 42, 42]
 
 
-def test_the_heartbeat_of_a_lease_without_a_duration_does_nothing(charge: Charge) -> None:
+def test_heartbeat_of_a_lease_without_a_duration_does_nothing(charge: Charge) -> None:
     lease = charge.lease()
     before = charge.row
     charge.clock.go(timedelta(seconds=50))
@@ -307,7 +305,7 @@ def test_the_heartbeat_of_a_lease_without_a_duration_does_nothing(charge: Charge
     assert charge.row == before
 
 
-def test_an_extension_that_lands_late_does_not_shorten_the_lease(charge: Charge) -> None:
+def test_late_extension_does_not_shorten_the_lease(charge: Charge) -> None:
     """It is delayed, the owner extends again, and only then it arrives."""
     lasting = charge.under(_lasting(20))
     late: list[Any] = []
@@ -321,7 +319,7 @@ def test_an_extension_that_lands_late_does_not_shorten_the_lease(charge: Charge)
     assert _until(lasting) == timedelta(seconds=30) + MARGIN
 
 
-def test_an_extended_lease_can_be_completed(charge: Charge) -> None:
+def test_extended_lease_can_be_completed(charge: Charge) -> None:
     lasting = charge.under(_lasting(10))
     lease = lasting.lease()
     lease.extend()
@@ -332,11 +330,11 @@ def test_an_extended_lease_can_be_completed(charge: Charge) -> None:
 # --- run, and its resolver ---
 
 
-def test_a_resolver_is_not_asked_when_nothing_is_unsure(charge: Charge) -> None:
+def test_resolver_is_not_called_when_nothing_is_unsure(charge: Charge) -> None:
     assert charge.under(RESOLVE).run(lambda _: CHARGED, resolve=must_not_run) == CHARGED
 
 
-def test_resolvers_result_is_stored_and_the_work_not_repeated(charge: Charge) -> None:
+def test_resolver_result_is_stored_and_the_work_not_repeated(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
     assert resolving.run(must_not_run, resolve=lambda: Happened(CHARGED)) == CHARGED
@@ -349,7 +347,7 @@ def test_work_runs_if_the_resolver_finds_nothing(charge: Charge) -> None:
     assert resolving.run(lambda _: {"charge": "second"}, resolve=lambda: NEVER_HAPPENED) == {"charge": "second"}
 
 
-def test_attempt_that_happened_without_a_result_is_not_repeated(charge: Charge) -> None:
+def test_attempt_that_took_effect_without_a_result_is_not_repeated(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
     assert resolving.run(must_not_run, resolve=lambda: Happened(None)) is None
@@ -357,7 +355,7 @@ def test_attempt_that_happened_without_a_result_is_not_repeated(charge: Charge) 
 
 
 @pytest.mark.parametrize("answer", [None, CHARGED, False, Happened])
-def test_an_ambiguous_resolver_is_a_defect_and_leaves_the_outcome_unknown(charge: Charge, answer: Any) -> None:
+def test_ambiguous_resolver_is_a_defect_and_leaves_the_outcome_unknown(charge: Charge, answer: Any) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
     with pytest.raises(TypeError, match=r"Charge: a resolver returns Happened\(result\) or NEVER_HAPPENED"):
@@ -365,7 +363,7 @@ def test_an_ambiguous_resolver_is_a_defect_and_leaves_the_outcome_unknown(charge
     assert charge.status == "UNKNOWN"
 
 
-def test_the_final_error_that_a_resolver_finds_is_stored(charge: Charge) -> None:
+def test_final_error_found_by_a_resolver_is_stored(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
 
@@ -377,7 +375,7 @@ def test_the_final_error_that_a_resolver_finds_is_stored(charge: Charge) -> None
             resolving.run(must_not_run, resolve=declined)
 
 
-def test_a_resolver_that_cannot_find_out_leaves_it_to_the_next(charge: Charge) -> None:
+def test_resolver_that_cannot_tell_leaves_it_to_the_next_owner(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
 
@@ -390,13 +388,13 @@ def test_a_resolver_that_cannot_find_out_leaves_it_to_the_next(charge: Charge) -
 
 
 @pytest.mark.parametrize("work", [RUN_AGAIN, HOLD], ids=lambda work: work.unknown.name)
-def test_a_resolver_without_the_policy_for_it_is_a_defect(charge: Charge, work: Work) -> None:
+def test_resolver_without_its_policy_is_a_defect(charge: Charge, work: Work) -> None:
     with pytest.raises(TypeError, match="Charge"):
         charge.under(work).run(must_not_run, resolve=lambda: Happened(CHARGED))
     assert charge.row is None
 
 
-def test_the_policy_without_a_resolver_is_a_defect(charge: Charge) -> None:
+def test_policy_without_a_resolver_is_a_defect(charge: Charge) -> None:
     with pytest.raises(TypeError, match="Charge"):
         charge.under(RESOLVE).run(must_not_run)
     assert charge.row is None

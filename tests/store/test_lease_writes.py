@@ -58,7 +58,7 @@ def test_result_and_writes_are_stored_in_one_call(charge: Charge, work: Work) ->
     assert charge.lease(work=work).result == CHARGED
 
 
-def test_the_record_is_the_same_with_writes_and_without(charge: Charge) -> None:
+def test_record_is_the_same_with_and_without_writes(charge: Charge) -> None:
     other = replace(charge, id=f"{charge.id}-other")
     charge.completes(CHARGED, charge.writes)
     other.completes(CHARGED)
@@ -93,7 +93,7 @@ def test_overtaken_owner_writes_nothing(charge: Charge, overtake: Callable[[Char
     assert (charge.row, charge.landed) == (before, 0)
 
 
-def test_a_duplicate_writes_nothing(inside: Charge) -> None:
+def test_duplicate_writes_nothing(inside: Charge) -> None:
     inside.completes()
     with pytest.raises(LeaseLost):
         inside.lease().complete(CHARGED, inside.writes)
@@ -104,19 +104,19 @@ def test_a_duplicate_writes_nothing(inside: Charge) -> None:
 
 
 @every_policy
-def test_duplicate_completion_of_the_sdk_lands_once(charge: Charge, work: Work) -> None:
+def test_sdk_retry_of_a_completion_lands_once(charge: Charge, work: Work) -> None:
     charge.over(Wire(twice=2)).under(work).completes(CHARGED, charge.writes)
     assert (charge.status, charge.landed) == ("COMPLETED", 1)
 
 
 @every_policy
-def test_a_completion_whose_answer_is_lost_is_found_by_the_next_call(charge: Charge, work: Work) -> None:
+def test_completion_with_a_lost_answer_is_found_by_the_next_call(charge: Charge, work: Work) -> None:
     with pytest.raises(StoreUnavailable):
         charge.over(Wire(lose=2)).under(work).completes(CHARGED, charge.writes)
     assert (charge.lease(work=work).result, charge.landed) == (CHARGED, 1)
 
 
-def test_a_completion_may_be_repeated_after_its_answer_was_lost(inside: Charge) -> None:
+def test_completion_with_a_lost_answer_may_be_repeated(inside: Charge) -> None:
     with inside.over(Wire(lose=2)).lease() as lease:
         with pytest.raises(StoreUnavailable):
             lease.complete(CHARGED, inside.writes)
@@ -124,7 +124,7 @@ def test_a_completion_may_be_repeated_after_its_answer_was_lost(inside: Charge) 
     assert (inside.status, inside.landed, lease.result) == ("COMPLETED", 1, CHARGED)
 
 
-def test_a_completion_that_lands_after_its_owner_gave_up_changes_nothing(inside: Charge) -> None:
+def test_completion_that_lands_after_its_owner_gave_up_changes_nothing(inside: Charge) -> None:
     late: list[Any] = []
     with pytest.raises(StoreUnavailable):
         inside.over(Wire(delay=2, delayed=late)).completes(CHARGED, inside.writes)
@@ -138,7 +138,7 @@ def test_a_completion_that_lands_after_its_owner_gave_up_changes_nothing(inside:
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["complete", "answer lost"])
-def test_a_completion_is_not_repeated_with_other_writes(inside: Charge, lost: bool) -> None:
+def test_completion_is_not_repeated_with_other_writes(inside: Charge, lost: bool) -> None:
     lease = inside.over(Wire(lose=2 * lost)).lease()
     try:
         lease.complete(CHARGED, inside.writes[:1])
@@ -160,7 +160,7 @@ def test_ninety_nine_writes_fit_and_a_hundred_are_rejected(inside: Charge) -> No
     assert [replace(inside, id=f"{inside.id}-{number}").landed for number in (0, 98, 99)] == [1, 1, 0]
 
 
-def test_a_result_that_is_too_large_does_not_keep_the_writes_from_landing(inside: Charge) -> None:
+def test_oversized_result_does_not_keep_the_writes_from_landing(inside: Charge) -> None:
     with pytest.raises(ResultUnavailable):
         inside.completes("x" * (256 * 1024), inside.writes)
     assert (inside.status, inside.landed) == ("COMPLETED", 1)
@@ -172,7 +172,7 @@ def test_a_result_that_is_too_large_does_not_keep_the_writes_from_landing(inside
 
 
 @every_policy
-def test_refused_write_writes_nothing_and_keeps_the_lease(charge: Charge, work: Work) -> None:
+def test_failed_condition_writes_nothing_and_keeps_the_lease(charge: Charge, work: Work) -> None:
     charge.book()
     with charge.lease(work=work) as lease:
         before = charge.row
@@ -200,7 +200,7 @@ def test_unhandled_failed_condition_is_final_only_without_other_effects(charge: 
 
 
 @every_policy
-def test_a_refused_write_may_be_turned_into_a_final_error(charge: Charge, work: Work) -> None:
+def test_failed_condition_may_be_turned_into_a_final_error(charge: Charge, work: Work) -> None:
     charge.book()
     lease = charge.lease(work=work)
 
@@ -217,7 +217,7 @@ def test_a_refused_write_may_be_turned_into_a_final_error(charge: Charge, work: 
 
 
 @every_policy
-def test_contention_decides_nothing_and_may_be_repeated(charge: Charge, work: Work) -> None:
+def test_contention_decides_nothing_and_may_be_retried(charge: Charge, work: Work) -> None:
     doing = charge.over(Wire(meanwhile={2: _conflict, 4: _conflict})).under(work)
     with pytest.raises(Contention), doing.lease() as lease:
         lease.complete(CHARGED, charge.writes)
@@ -257,12 +257,12 @@ def test_work_without_other_effects_is_not_listed(inside: Charge) -> None:
     ],
     ids=repr,
 )
-def test_an_error_leaves_nothing_unknown(inside: Charge, error: BaseException, status: str) -> None:
+def test_error_leaves_nothing_unknown(inside: Charge, error: BaseException, status: str) -> None:
     inside.raises(error)
     assert inside.status == status
 
 
-def test_a_block_that_ends_without_a_result_frees_the_key(inside: Charge) -> None:
+def test_block_that_ends_without_a_result_frees_the_key(inside: Charge) -> None:
     with pytest.raises(RuntimeError, match=r"without lease\.complete"), inside.lease():
         pass
     assert inside.status == "RELEASED"
@@ -275,7 +275,7 @@ def test_crashed_owner_without_possible_effect_leaves_nobody_unsure(inside: Char
 
 
 @pytest.mark.parametrize("end", ["dies", "raises"])
-def test_an_effect_of_an_earlier_policy_stays_unknown(inside: Charge, end: str) -> None:
+def test_effect_of_an_earlier_policy_stays_unknown(inside: Charge, end: str) -> None:
     inside.breaks_off(RUN_AGAIN)
     second = inside.lease()
     assert second.unsure
@@ -290,7 +290,7 @@ def test_an_effect_of_an_earlier_policy_stays_unknown(inside: Charge, end: str) 
 # --- functions and handlers ---
 
 
-def test_a_function_may_complete_its_lease_with_its_writes(inside: Charge) -> None:
+def test_function_may_complete_its_lease_with_its_writes(inside: Charge) -> None:
     def book(lease: Lease) -> None:
         lease.complete(CHARGED, inside.writes)
 
@@ -299,7 +299,7 @@ def test_a_function_may_complete_its_lease_with_its_writes(inside: Charge) -> No
     assert inside.landed == 1
 
 
-def test_a_handler_may_complete_its_lease_with_its_writes(inside: Charge) -> None:
+def test_handler_may_complete_its_lease_with_its_writes(inside: Charge) -> None:
     @idempotent_handler(lambda: inside.store, NEVER, key="id")
     def handler(event: Any, context: Any, lease: Lease) -> Any:
         lease.complete(CHARGED, inside.writes)
@@ -310,7 +310,7 @@ def test_a_handler_may_complete_its_lease_with_its_writes(inside: Charge) -> Non
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["happened", "never happened"])
-def test_resolvers_result_is_stored_with_its_writes(charge: Charge, found: bool) -> None:
+def test_resolver_result_is_stored_with_its_writes(charge: Charge, found: bool) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
 

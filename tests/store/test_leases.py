@@ -51,7 +51,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @every_policy
-def test_the_first_call_gets_the_lease(charge: Charge, work: Work) -> None:
+def test_first_call_gets_the_lease(charge: Charge, work: Work) -> None:
     lease = charge.lease(work=work)
     assert (lease.key, lease.attempt, lease.completed, lease.unsure, lease.result) == (
         f"{charge.id}#Charge",
@@ -64,7 +64,7 @@ def test_the_first_call_gets_the_lease(charge: Charge, work: Work) -> None:
 
 
 @not_held
-def test_acquired_lease_record_is_complete(charge: Charge, work: Work) -> None:
+def test_record_of_an_acquired_lease_is_complete(charge: Charge, work: Work) -> None:
     lease = charge.lease(work=work)
     assert charge.row == {
         "pk": f"{charge.id}#Charge",
@@ -80,12 +80,12 @@ def test_acquired_lease_record_is_complete(charge: Charge, work: Work) -> None:
     }
 
 
-def test_the_record_of_a_lease_that_would_be_held_does_not_expire(held: Charge) -> None:
+def test_record_of_a_lease_under_hold_does_not_expire(held: Charge) -> None:
     held.lease()
     assert "expires_at" not in (held.row or {})
 
 
-def test_a_lease_ends_by_its_duration_if_that_is_sooner(charge: Charge) -> None:
+def test_lease_ends_after_its_duration_if_that_is_sooner(charge: Charge) -> None:
     charge.lease(work=replace(RUN_AGAIN, duration=timedelta(seconds=9)))
     assert (charge.row or {})["lease_until"] == _milliseconds(timedelta(seconds=9) + MARGIN)
 
@@ -96,18 +96,18 @@ def test_lease_never_outlasts_the_invocation(charge: Charge) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "k" * 1025, "席" * 342])
-def test_a_key_that_is_empty_or_too_long_is_refused(charge: Charge, key: str) -> None:
+def test_empty_or_oversized_key_is_refused(charge: Charge, key: str) -> None:
     with pytest.raises(InvalidKey, match="1 to 1024 bytes"):
         replace(charge, id=key).lease()
 
 
-def test_a_key_of_1024_bytes_is_taken(charge: Charge) -> None:
+def test_key_of_1024_bytes_is_accepted(charge: Charge) -> None:
     long = replace(charge, id=charge.id.ljust(1024, "k"))
     assert long.lease().attempt == 1
     assert long.status == "IN_PROGRESS"
 
 
-def test_a_payload_that_is_not_json_is_refused_before_anything_is_written(charge: Charge) -> None:
+def test_payload_that_is_not_json_is_refused_before_any_write(charge: Charge) -> None:
     with pytest.raises(TypeError):
         charge.lease({"amount": object()})
     assert charge.row is None
@@ -118,7 +118,7 @@ def test_a_payload_that_is_not_json_is_refused_before_anything_is_written(charge
 
 @not_held
 @pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "RELEASED", "UNKNOWN", "IN_PROGRESS"])
-def test_an_expired_record_is_ignored_at_once(charge: Charge, status: str, work: Work) -> None:
+def test_expired_record_is_ignored_immediately(charge: Charge, status: str, work: Work) -> None:
     first = charge.becomes(status)
     # A running lease keeps its record from expiring.
     charge.clock.go(LIFETIME + (INVOCATION + MARGIN if status == "IN_PROGRESS" else timedelta(0)))
@@ -133,7 +133,7 @@ def test_an_expired_record_is_ignored_at_once(charge: Charge, status: str, work:
 
 
 @pytest.mark.parametrize("status", ["COMPLETED", "FAILED"])
-def test_a_record_counts_until_it_expires(charge: Charge, status: str) -> None:
+def test_record_counts_until_it_expires(charge: Charge, status: str) -> None:
     charge.becomes(status)
     charge.clock.go(LIFETIME - timedelta(seconds=1))
     with pytest.raises(PayloadMismatch):
@@ -158,7 +158,7 @@ def test_expired_lease_keeps_its_record(charge: Charge) -> None:
 
 
 @every_policy
-def test_a_released_key_is_free(charge: Charge, work: Work) -> None:
+def test_released_key_is_free(charge: Charge, work: Work) -> None:
     first = charge.under(work).raises(Unreachable())
     assert charge.status == "RELEASED"
     lease = charge.lease(work=work)
@@ -166,7 +166,7 @@ def test_a_released_key_is_free(charge: Charge, work: Work) -> None:
     assert (charge.row or {})["owner"] == lease.owner != first.owner
 
 
-def test_a_released_record_keeps_its_beginning(charge: Charge) -> None:
+def test_released_record_keeps_its_created_at(charge: Charge) -> None:
     charge.raises(Unreachable())
     charge.clock.go(timedelta(minutes=5))
     charge.lease()
@@ -178,7 +178,7 @@ def test_a_released_record_keeps_its_beginning(charge: Charge) -> None:
 
 
 @every_policy
-def test_a_duplicate_gets_the_stored_result_and_writes_nothing(charge: Charge, work: Work) -> None:
+def test_duplicate_gets_the_stored_result_and_writes_nothing(charge: Charge, work: Work) -> None:
     charge.completes()
     before = charge.row
     with charge.lease(work=work) as lease:
@@ -186,7 +186,7 @@ def test_a_duplicate_gets_the_stored_result_and_writes_nothing(charge: Charge, w
     assert charge.row == before
 
 
-def test_a_duplicate_warns_exactly_once_and_names_the_first_owner(
+def test_duplicate_warns_exactly_once_and_names_the_first_owner(
     charge: Charge, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = charge.completes()
@@ -198,7 +198,7 @@ def test_a_duplicate_warns_exactly_once_and_names_the_first_owner(
     assert line.__dict__["first_owner"] == first.owner
 
 
-def test_the_record_of_a_result_is_complete(charge: Charge) -> None:
+def test_record_of_a_result_is_complete(charge: Charge) -> None:
     lease = charge.lease()
     charge.clock.go(timedelta(seconds=7))
     lease.complete(CHARGED)
@@ -217,13 +217,13 @@ def test_the_record_of_a_result_is_complete(charge: Charge) -> None:
 
 
 @pytest.mark.parametrize("result", [None, False, 0, "", [], {}, "席", 1.5, [1, {"a": None}]], ids=repr)
-def test_any_json_is_a_result(charge: Charge, result: Any) -> None:
+def test_any_json_value_may_be_a_result(charge: Charge, result: Any) -> None:
     charge.completes(result)
     lease = charge.lease()
     assert (lease.completed, lease.result) == (True, result)
 
 
-def test_the_largest_result_fits_the_table(charge: Charge) -> None:
+def test_largest_result_fits_the_table(charge: Charge) -> None:
     largest = "x" * (256 * 1024 - 2)
     charge.completes(largest)
     assert charge.lease().result == largest
@@ -242,7 +242,7 @@ def test_stored_error_is_raised_again_without_a_write(charge: Charge, work: Work
     assert charge.row == before
 
 
-def test_the_record_of_a_failure_is_complete_and_listed(charge: Charge) -> None:
+def test_record_of_a_failure_is_complete_and_listed(charge: Charge) -> None:
     lease = charge.raises(StolenCard("reported"))
     assert charge.row == {
         "pk": charge.key,
@@ -259,7 +259,7 @@ def test_the_record_of_a_failure_is_complete_and_listed(charge: Charge) -> None:
     }
 
 
-def test_a_routine_failure_is_stored_and_not_listed(charge: Charge) -> None:
+def test_routine_failure_is_stored_but_not_listed(charge: Charge) -> None:
     charge = charge.under(replace(charge.work, routine=(StolenCard,)))
     charge.raises(StolenCard("reported"))
 
@@ -293,7 +293,7 @@ def test_stored_error_of_an_unknown_class_is_stored_failure(charge: Charge) -> N
     assert replayed.value.name == "RefusedByAnOlderVersion"
 
 
-def test_a_long_message_is_cut(charge: Charge) -> None:
+def test_long_message_is_truncated(charge: Charge) -> None:
     charge.raises(Declined("m" * 5000))
     with pytest.raises(Declined, match=r"^m{2000}$"):
         charge.lease()
@@ -303,7 +303,7 @@ def test_a_long_message_is_cut(charge: Charge) -> None:
 
 
 @every_policy
-def test_running_lease_bars_others_and_says_until_when(charge: Charge, work: Work) -> None:
+def test_running_lease_blocks_others_and_says_until_when(charge: Charge, work: Work) -> None:
     charge.lease(work=work)
     before = charge.row
     charge.clock.go(INVOCATION + MARGIN - timedelta(milliseconds=1))
@@ -348,7 +348,7 @@ def test_unknown_outcome_is_held_at_once_under_hold(held: Charge) -> None:
     assert "expires_at" not in row
 
 
-def test_an_unknown_outcome_is_held_by_a_later_version_that_holds(charge: Charge) -> None:
+def test_later_policy_with_hold_holds_an_unknown_outcome(charge: Charge) -> None:
     charge.becomes("UNKNOWN")
     with pytest.raises(OutcomeHeld):
         charge.lease(work=HOLD)
@@ -371,7 +371,7 @@ def test_held_work_stays_held_under_any_policy(held: Charge, work: Work) -> None
 
 @every_policy
 @pytest.mark.parametrize("status", ["IN_PROGRESS", "COMPLETED", "FAILED", "UNKNOWN"])
-def test_the_same_key_with_another_payload_is_refused(charge: Charge, status: str, work: Work) -> None:
+def test_same_key_with_another_payload_is_refused(charge: Charge, status: str, work: Work) -> None:
     charge.becomes(status)
     before = charge.row
     with pytest.raises(PayloadMismatch, match=charge.key):
@@ -389,14 +389,14 @@ def test_held_work_rejects_other_payloads(held: Charge) -> None:
 
 
 @every_policy
-def test_a_released_key_takes_another_payload(charge: Charge, work: Work) -> None:
+def test_released_key_accepts_another_payload(charge: Charge, work: Work) -> None:
     charge.under(work).raises(Unreachable())
     charge.lease(OTHER_ORDER, work=work)
     with pytest.raises(PayloadMismatch):
         charge.lease(work=work)
 
 
-def test_a_crashed_attempt_binds_the_key_unless_it_cannot_have_taken_effect(charge: Charge) -> None:
+def test_crashed_attempt_binds_the_key_unless_it_had_no_effect(charge: Charge) -> None:
     never = replace(charge.under(NEVER), id="n-" + charge.id)
     for one in (charge, never):
         one.breaks_off()
@@ -405,7 +405,7 @@ def test_a_crashed_attempt_binds_the_key_unless_it_cannot_have_taken_effect(char
     assert not never.lease(OTHER_ORDER).unsure
 
 
-def test_an_attempt_that_may_have_taken_effect_binds_the_key_for_good(charge: Charge) -> None:
+def test_attempt_with_a_possible_effect_binds_the_key_for_good(charge: Charge) -> None:
     charge.raises(AnswerLost())
     charge.raises(Unreachable())
     with pytest.raises(PayloadMismatch):
@@ -425,7 +425,7 @@ def test_every_spelling_of_a_number_is_one_request(charge: Charge, first: Any, a
 
 
 @pytest.mark.parametrize("amount", [4200, 4200.0, 0.5, 1e20, -0.0])
-def test_an_older_release_finds_its_own_hash_and_its_records_still_match(charge: Charge, amount: Any) -> None:
+def test_older_release_finds_its_hash_and_its_records_still_match(charge: Charge, amount: Any) -> None:
     """An older release knows payload_hash alone, in which a number counts as it is spelled."""
     charge.run(lambda _: CHARGED, {"amount": amount})
     assert (charge.row or {})["payload_hash"] == hashlib.sha256(
@@ -437,7 +437,7 @@ def test_an_older_release_finds_its_own_hash_and_its_records_still_match(charge:
     assert charge.lease({"amount": Decimal(str(amount))}).result == CHARGED
 
 
-def test_the_order_of_a_payloads_keys_makes_no_other_request(charge: Charge) -> None:
+def test_key_order_of_a_payload_does_not_matter(charge: Charge) -> None:
     charge.completes()
     assert charge.lease(dict(reversed(ORDER.items()))).result == CHARGED
 
@@ -452,7 +452,7 @@ def test_two_kinds_of_work_under_one_id_are_independent(charge: Charge) -> None:
     assert (charge.lease().result, refund.lease().result) == (CHARGED, {"refund": "re-1"})
 
 
-def test_two_stores_in_one_process_keep_to_their_own_settings(charge: Charge) -> None:
+def test_two_stores_in_one_process_keep_their_own_settings(charge: Charge) -> None:
     one, other = replace(charge, lifetime=timedelta(days=1)), replace(charge, lifetime=timedelta(days=7), id="")
     other.id = f"{charge.id}-other"
     one.completes()

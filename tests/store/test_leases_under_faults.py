@@ -29,14 +29,14 @@ from tests.store.wire import ProcessDied, Wire
 # --- calls on the wire ---
 
 
-def test_fresh_work_is_two_calls(charge: Charge) -> None:
+def test_new_work_takes_two_calls(charge: Charge) -> None:
     wire = Wire()
     charge.over(wire).run(lambda _: CHARGED)
     assert wire.sent == 2
 
 
 @pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "IN_PROGRESS"])
-def test_a_duplicate_is_one_call(charge: Charge, status: str) -> None:
+def test_duplicate_takes_one_call(charge: Charge, status: str) -> None:
     charge.becomes(status)
     wire = Wire()
     with pytest.raises((Declined, AlreadyInProgress)) if status != "COMPLETED" else nullcontext():
@@ -45,7 +45,7 @@ def test_a_duplicate_is_one_call(charge: Charge, status: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["RELEASED", "UNKNOWN"])
-def test_taking_over_is_a_second_call(charge: Charge, status: str) -> None:
+def test_takeover_takes_a_second_call(charge: Charge, status: str) -> None:
     charge.becomes(status)
     wire = Wire()
     assert charge.over(wire).lease().attempt == 2
@@ -72,7 +72,7 @@ def test_first_call_that_finds_held_work_marks_it(held: Charge) -> None:
 
 
 @pytest.mark.parametrize("work", [RUN_AGAIN, HOLD], ids=lambda work: work.unknown.name)
-def test_duplicate_acquisition_of_the_sdk_is_one_lease(charge: Charge, work: Any) -> None:
+def test_sdk_retry_of_an_acquisition_is_one_lease(charge: Charge, work: Any) -> None:
     lease = charge.over(Wire(twice=1)).lease(work=work)
     assert (lease.attempt, lease.unsure) == (1, False)
     lease.complete(CHARGED)
@@ -81,7 +81,7 @@ def test_duplicate_acquisition_of_the_sdk_is_one_lease(charge: Charge, work: Any
 
 @pytest.mark.parametrize("call", [1, 2])
 @pytest.mark.parametrize("status", ["UNKNOWN", "RELEASED"])
-def test_duplicate_takeover_of_the_sdk_stays_unsure(charge: Charge, status: str, call: int) -> None:
+def test_sdk_retry_of_a_takeover_stays_unsure(charge: Charge, status: str, call: int) -> None:
     charge.becomes(status)
     lease = charge.over(Wire(twice=call)).lease()
     assert (lease.attempt, lease.unsure) == (2, status == "UNKNOWN")
@@ -106,7 +106,7 @@ def test_sdk_retry_finds_its_own_lease(charge: Charge) -> None:
     ],
     ids=str,
 )
-def test_duplicate_end_of_the_sdk_is_one_end(
+def test_sdk_retry_of_an_end_is_one_end(
     charge: Charge, work: Any, end: Exception | None, status: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     doing = charge.over(Wire(twice=2)).under(work)
@@ -118,13 +118,13 @@ def test_duplicate_end_of_the_sdk_is_one_end(
     assert not caplog.records
 
 
-def test_duplicate_extension_of_the_sdk_is_one_extension(charge: Charge) -> None:
+def test_sdk_retry_of_an_extension_is_one_extension(charge: Charge) -> None:
     lease = charge.over(Wire(twice=2)).lease()
     lease.extend()
     lease.complete(CHARGED)
 
 
-def test_duplicate_hold_of_the_sdk_is_one_hold(held: Charge) -> None:
+def test_sdk_retry_of_a_hold_is_one_hold(held: Charge) -> None:
     held.breaks_off()
     with pytest.raises(OutcomeHeld):
         held.over(Wire(twice=2)).lease()
@@ -169,7 +169,7 @@ def test_unsent_result_holds_the_key_under_hold(held: Charge) -> None:
 # --- other callers between two calls ---
 
 
-def test_a_key_that_another_takes_over_first_is_in_progress(charge: Charge) -> None:
+def test_key_taken_over_by_another_first_is_in_progress(charge: Charge) -> None:
     charge.becomes("UNKNOWN")
     wire = Wire(meanwhile={2: charge.lease})
     with pytest.raises(AlreadyInProgress):
@@ -183,7 +183,7 @@ def test_record_deleted_during_a_takeover_starts_again(charge: Charge) -> None:
     assert (lease.attempt, lease.unsure) == (1, False)
 
 
-def test_result_stored_during_a_hold_goes_to_the_caller(held: Charge) -> None:
+def test_result_stored_during_a_hold_is_returned_to_the_caller(held: Charge) -> None:
     lease = held.breaks_off()
     wire = Wire(meanwhile={2: lambda: lease.complete(CHARGED)})
     assert held.over(wire).lease().result == CHARGED
@@ -229,7 +229,7 @@ def test_waiting_call_takes_over_an_expired_lease(charge: Charge) -> None:
     assert timedelta(seconds=sum(charge.clock.slept)) >= timedelta(seconds=1) + MARGIN
 
 
-def test_waiting_call_gives_up_in_time_and_pauses_a_second_at_most(charge: Charge) -> None:
+def test_waiting_call_gives_up_in_time_and_pauses_at_most_a_second(charge: Charge) -> None:
     charge.lease()
     with pytest.raises(AlreadyInProgress):
         charge.lease(wait=timedelta(seconds=10))
@@ -237,7 +237,7 @@ def test_waiting_call_gives_up_in_time_and_pauses_a_second_at_most(charge: Charg
     assert max(charge.clock.slept) == 1
 
 
-def test_waiting_never_exceeds_the_invocation(charge: Charge) -> None:
+def test_waiting_never_outlasts_the_invocation(charge: Charge) -> None:
     charge.lease()
     soon = charge.clock.now + timedelta(seconds=2)
     with pytest.raises(AlreadyInProgress):
@@ -284,7 +284,7 @@ def test_one_of_eight_concurrent_takeovers_succeeds(charge: Charge, before: str)
     assert sorted(_at_once(8, invocation), key=str) == [2, *[None] * 7]
 
 
-def test_threads_share_a_store_and_each_keeps_to_its_own_key(charge: Charge) -> None:
+def test_threads_share_a_store_and_keep_to_their_own_keys(charge: Charge) -> None:
     store = charge.store
 
     def invocation(number: int) -> Any:
@@ -294,7 +294,7 @@ def test_threads_share_a_store_and_each_keeps_to_its_own_key(charge: Charge) -> 
     assert _at_once(8, invocation) == [[{"n": number}] * 4 for number in range(8)]
 
 
-def test_a_race_of_late_and_new_owner_has_one_winner(charge: Charge) -> None:
+def test_race_of_late_and_new_owner_has_one_winner(charge: Charge) -> None:
     for number in range(10):
         race = Charge(charge.database, charge.client, id=f"{charge.id}-{number}")
         first = race.breaks_off()

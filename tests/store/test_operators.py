@@ -38,7 +38,7 @@ FOUND = ["COMPLETED", "FAILED", "RELEASED", "UNKNOWN"]
 # --- looking ---
 
 
-def test_a_record_is_found_by_its_business_id(charge: Charge) -> None:
+def test_record_is_found_by_its_business_id(charge: Charge) -> None:
     lease = charge.raises(StolenCard("reported"))
     (found,) = charge.operators.find(charge.id, ["Charge", "Refund"])
     assert (found.key, found.status, found.owner, found.attempt) == (charge.key, Status.FAILED, lease.owner, 1)
@@ -61,12 +61,12 @@ def test_every_kind_of_work_under_an_id_is_found(charge: Charge) -> None:
     ]
 
 
-def test_a_steps_record_is_not_taken_for_a_lease(charge: Charge) -> None:
+def test_step_record_is_not_mistaken_for_a_lease(charge: Charge) -> None:
     StepStore(charge.client, charge.database.records).commit(Step(charge.id, "Charge", ORDER, "t-1", AT), [], {})
     assert charge.operators.find(charge.id, ["Charge"]) == []
 
 
-def test_only_work_that_may_concern_operators_is_listed(charge: Charge) -> None:
+def test_only_work_for_operators_is_listed(charge: Charge) -> None:
     seen = {}
     for status in ("IN_PROGRESS", "COMPLETED", "FAILED", "RELEASED", "UNKNOWN", "HELD"):
         one = replace(charge, id=f"{charge.id}-{status}", work=HOLD if status == "HELD" else RUN_AGAIN)
@@ -77,7 +77,7 @@ def test_only_work_that_may_concern_operators_is_listed(charge: Charge) -> None:
     assert listed == {key: status for key, status in seen.items() if status in wanted}
 
 
-def test_decided_work_leaves_the_list(charge: Charge) -> None:
+def test_resolved_work_leaves_the_list(charge: Charge) -> None:
     charge.becomes("UNKNOWN")
     assert charge.key in {record.key for record in charge.operators.listed()}
     _complete(charge)
@@ -88,7 +88,7 @@ def test_decided_work_leaves_the_list(charge: Charge) -> None:
 
 
 @pytest.mark.parametrize("status", ["HELD", "UNKNOWN", "FAILED"])
-def test_a_released_key_is_free_and_nobody_is_unsure(charge: Charge, status: str) -> None:
+def test_released_key_is_free_and_nobody_is_unsure(charge: Charge, status: str) -> None:
     work = HOLD if status == "HELD" else RUN_AGAIN
     charge.under(work).becomes(status)
     _release(charge)
@@ -97,27 +97,27 @@ def test_a_released_key_is_free_and_nobody_is_unsure(charge: Charge, status: str
     assert (lease.attempt, lease.completed, lease.unsure) == (2, False, False)
 
 
-def test_a_released_record_that_was_held_expires_again(held: Charge) -> None:
+def test_released_record_that_was_held_expires_again(held: Charge) -> None:
     held.becomes("HELD")
     _release(held)
     assert "expires_at" in (held.row or {})
 
 
-def test_a_completed_key_answers_the_operators_result(held: Charge) -> None:
+def test_completed_key_returns_the_operators_result(held: Charge) -> None:
     held.becomes("HELD")
     _complete(held)
     assert held.lease().result == CHARGED
     assert "expires_at" in (held.row or {})
 
 
-def test_a_failed_key_answers_the_operators_error(held: Charge) -> None:
+def test_failed_key_raises_the_operators_error(held: Charge) -> None:
     held.becomes("HELD")
     _fail(held)
     with pytest.raises(Declined, match=r"^by phone$"):
         held.lease()
 
 
-def test_a_failed_key_may_answer_an_error_that_no_code_knows(held: Charge) -> None:
+def test_failed_key_may_raise_an_error_unknown_to_the_code(held: Charge) -> None:
     held.becomes("HELD")
     held.operators.fail(held.record, "Fraud", "police", by="kim", reason="letter")
     with pytest.raises(StoredFailure, match="Fraud: police"):
@@ -149,7 +149,7 @@ def test_every_decision_is_kept_with_its_reason(charge: Charge, status: str, dec
     }
 
 
-def test_the_audit_trail_grows_and_outlives_the_next_owners(charge: Charge) -> None:
+def test_audit_trail_grows_and_outlives_the_next_owners(charge: Charge) -> None:
     charge.becomes("FAILED")
     _release(charge)
     charge.clock.go(timedelta(minutes=1))
@@ -160,7 +160,7 @@ def test_the_audit_trail_grows_and_outlives_the_next_owners(charge: Charge) -> N
     assert [entry["at"][14:16] for entry in charge.record.audit] == ["30", "31"]
 
 
-def test_a_barred_key_that_is_released_is_free(charge: Charge) -> None:
+def test_released_barred_key_is_free(charge: Charge) -> None:
     bar = charge.store.bar(RUN_AGAIN.name, charge.id, Declined("barred"))
     assert transact(charge.client, [bar]) is None
     with pytest.raises(Declined, match="barred"):
@@ -214,7 +214,7 @@ def test_equal_record_of_another_attempt_is_told_apart(charge: Charge) -> None:
     assert charge.row == before
 
 
-def test_a_lease_that_was_extended_since_it_was_read_is_not_decided(charge: Charge) -> None:
+def test_lease_extended_since_it_was_read_is_not_decided(charge: Charge) -> None:
     lease = charge.breaks_off()
     seen = charge.record
     lease._claim = replace(lease._claim, deadline=lease._claim.deadline + timedelta(minutes=5))
@@ -225,7 +225,7 @@ def test_a_lease_that_was_extended_since_it_was_read_is_not_decided(charge: Char
 
 
 @decisions
-def test_duplicate_decision_of_the_sdk_is_one_decision(held: Charge, decide: Decide) -> None:
+def test_sdk_retry_of_a_decision_is_one_decision(held: Charge, decide: Decide) -> None:
     held.becomes("HELD")
     decide(_Seen.of(held.over(Wire(twice=1)), held.record))
     assert len(held.record.audit) == 1

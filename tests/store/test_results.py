@@ -157,14 +157,14 @@ def exact(value: Any) -> str:
 
 
 @pytest.mark.parametrize(("result", "stored"), SAVED, ids=repr)
-def test_the_first_call_returns_what_its_duplicate_does(charge: Charge, result: Any, stored: Any) -> None:
+def test_first_call_returns_the_same_as_its_duplicate(charge: Charge, result: Any, stored: Any) -> None:
     first, second = charge.run(lambda _: result), charge.run(must_not_run)
 
     assert exact(first) == exact(second) == exact(stored)
 
 
 @pytest.mark.parametrize("result", UNSTORABLE, ids=lambda result: type(result).__name__)
-def test_an_unstorable_result_is_unavailable_to_the_first_call_too(
+def test_unstorable_result_is_unavailable_to_the_first_call_too(
     charge: Charge, result: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     for work in (lambda _: result, must_not_run):
@@ -177,7 +177,7 @@ def test_an_unstorable_result_is_unavailable_to_the_first_call_too(
     ]
 
 
-def test_a_result_is_safe_from_changes_by_its_caller(charge: Charge) -> None:
+def test_result_is_safe_from_changes_by_its_caller(charge: Charge) -> None:
     own = {"rows": [1]}
     first = charge.run(lambda _: own)
     own["rows"].append(2)
@@ -186,7 +186,7 @@ def test_a_result_is_safe_from_changes_by_its_caller(charge: Charge) -> None:
     assert charge.run(must_not_run) == {"rows": [1]}
 
 
-def test_a_resolved_result_is_returned_as_it_is_stored(charge: Charge) -> None:
+def test_resolved_result_is_returned_as_stored(charge: Charge) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
 
@@ -195,12 +195,12 @@ def test_a_resolved_result_is_returned_as_it_is_stored(charge: Charge) -> None:
 
 
 @pytest.mark.parametrize(("result", "stored"), [({"a": (1, {2: Colour.RED})}, {"a": [1, {"2": "red"}]})])
-def test_the_first_call_of_a_step_returns_what_its_duplicate_does(saga: Saga, result: Any, stored: Any) -> None:
+def test_first_call_of_a_step_returns_the_same_as_its_duplicate(saga: Saga, result: Any, stored: Any) -> None:
     assert [exact(saga.commit(A, result)) for _ in range(2)] == [exact(stored)] * 2
 
 
 @pytest.mark.parametrize("result", [{"a": {1}}, {"a": works}, {"a": Decimal("NaN")}])
-def test_a_step_whose_result_is_not_json_writes_nothing(saga: Saga, result: Any) -> None:
+def test_step_whose_result_is_not_json_writes_nothing(saga: Saga, result: Any) -> None:
     with pytest.raises(TypeError):
         saga.commit(A, result)
 
@@ -211,7 +211,7 @@ def test_a_step_whose_result_is_not_json_writes_nothing(saga: Saga, result: Any)
 
 
 @pytest.mark.parametrize("function", ASYNC, ids=lambda function: type(function).__name__)
-def test_async_functions_and_generators_are_refused_before_anything_is_recorded(charge: Charge, function: Any) -> None:
+def test_async_functions_and_generators_are_refused_before_any_write(charge: Charge, function: Any) -> None:
     def plain(deadline: datetime) -> str:
         return "done"
 
@@ -231,7 +231,7 @@ def test_async_functions_and_generators_are_refused_before_anything_is_recorded(
 
 @every_policy
 @every_deferred
-def test_a_deferred_result_leaves_the_outcome_unknown(charge: Charge, work: Work, deferred: Callable[[], Any]) -> None:
+def test_deferred_result_leaves_the_outcome_unknown(charge: Charge, work: Work, deferred: Callable[[], Any]) -> None:
     policy = replace(work, final=(Exception,), harmless=())
     with pytest.raises(TypeError, match="deferred"):
         charge.under(policy).run(lambda _: deferred(), resolve=must_not_run if work is RESOLVE else None)
@@ -240,7 +240,7 @@ def test_a_deferred_result_leaves_the_outcome_unknown(charge: Charge, work: Work
 
 
 @every_deferred
-def test_a_deferred_resolution_decides_nothing(charge: Charge, deferred: Callable[[], Any]) -> None:
+def test_deferred_resolution_decides_nothing(charge: Charge, deferred: Callable[[], Any]) -> None:
     resolving = charge.under(RESOLVE)
     resolving.breaks_off()
     for resolve in (deferred, lambda: Happened(deferred())):
@@ -250,7 +250,7 @@ def test_a_deferred_resolution_decides_nothing(charge: Charge, deferred: Callabl
     assert charge.status == "UNKNOWN"
 
 
-def test_a_handler_that_returns_a_coroutine_completes_nothing(charge: Charge) -> None:
+def test_handler_that_returns_a_coroutine_completes_nothing(charge: Charge) -> None:
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key="id")
     def handler(_event: Any, _context: Any) -> Any:
         return works()
@@ -260,7 +260,7 @@ def test_a_handler_that_returns_a_coroutine_completes_nothing(charge: Charge) ->
     assert charge.status == "UNKNOWN"
 
 
-def test_a_handler_that_runs_its_coroutine_is_accepted(charge: Charge) -> None:
+def test_handler_that_runs_its_coroutine_is_accepted(charge: Charge) -> None:
     @idempotent_handler(lambda: charge.store, RUN_AGAIN, key="id")
     @functools.wraps(works)
     def handler(_event: Any, _context: Any) -> Any:
@@ -269,7 +269,7 @@ def test_a_handler_that_runs_its_coroutine_is_accepted(charge: Charge) -> None:
     assert [handler({"id": charge.id}, Context()) for _ in range(2)] == ["done"] * 2
 
 
-def test_a_future_that_has_not_begun_is_cancelled(charge: Charge) -> None:
+def test_pending_future_is_cancelled(charge: Charge) -> None:
     future: concurrent.futures.Future[Any] = concurrent.futures.Future()
     with pytest.raises(TypeError):
         charge.run(lambda _: future)
@@ -277,7 +277,7 @@ def test_a_future_that_has_not_begun_is_cancelled(charge: Charge) -> None:
     assert future.cancelled()
 
 
-def test_a_deferred_undo_compensates_nothing(saga: Saga) -> None:
+def test_deferred_undo_compensates_nothing(saga: Saga) -> None:
     saga.commit()
     undone: list[str] = []
 
@@ -379,14 +379,14 @@ def test_every_stored_error_is_raised_again_with_its_message(charge: Charge, err
     assert charge.status == "FAILED"
 
 
-def test_half_a_surrogate_in_a_message_is_escaped(charge: Charge) -> None:
+def test_lone_surrogate_in_a_message_is_escaped(charge: Charge) -> None:
     with pytest.raises(BusinessError):
         charge.under(replace(RUN_AGAIN, final=(BusinessError,))).run(fails(BusinessError("a \ud800")))
     with pytest.raises(BusinessError, match=r"^a \\ud800$"):
         charge.under(replace(RUN_AGAIN, final=(BusinessError,))).run(must_not_run)
 
 
-def test_error_that_cannot_be_created_again_is_a_stored_failure(charge: Charge) -> None:
+def test_error_that_cannot_be_recreated_is_a_stored_failure(charge: Charge) -> None:
     error = Sealed()
     work = replace(RUN_AGAIN, final=(Sealed,))
     with pytest.raises(Sealed):
@@ -395,7 +395,7 @@ def test_error_that_cannot_be_created_again_is_a_stored_failure(charge: Charge) 
         charge.under(work).run(must_not_run)
 
 
-def test_key_with_half_a_surrogate_is_refused(charge: Charge) -> None:
+def test_key_with_a_lone_surrogate_is_refused(charge: Charge) -> None:
     with pytest.raises(InvalidKey):
         replace(charge, id="o-\ud800").run(must_not_run)
 

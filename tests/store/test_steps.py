@@ -62,7 +62,7 @@ def test_failed_condition_names_the_row_and_writes_nothing(saga: Saga) -> None:
     assert saga.found() == before == (None, {"pk": saga.booking_key, "status": "Booked", "payload": "of another"}, None)
 
 
-def test_refused_step_may_land_once_the_row_is_gone(saga: Saga) -> None:
+def test_failed_step_may_land_once_the_row_is_gone(saga: Saga) -> None:
     saga.put_booking(status="Booked")
     with pytest.raises(StateConflict):
         saga.commit()
@@ -81,9 +81,7 @@ def test_duplicate_step_returns_the_stored_result_and_writes_nothing(saga: Saga)
     assert saga.found() == before
 
 
-def test_a_duplicate_t_warns_exactly_once_and_names_the_first_owner(
-    saga: Saga, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_duplicate_t_warns_exactly_once_and_names_the_first_owner(saga: Saga, caplog: pytest.LogCaptureFixture) -> None:
     saga.commit(owner="t-1")
     assert not caplog.records
     saga.commit(owner="t-2")
@@ -100,7 +98,7 @@ def test_duplicate_after_a_deployment_returns_the_first_result(saga: Saga) -> No
     assert saga.found() == before
 
 
-def test_the_order_of_a_payloads_keys_makes_no_other_request(saga: Saga) -> None:
+def test_key_order_of_a_payload_does_not_matter(saga: Saga) -> None:
     saga.commit({"seats": 2, "row": "C"})
     assert saga.commit({"row": "C", "seats": 2}) == BOOKED
 
@@ -258,9 +256,7 @@ def test_duplicate_compensation_returns_the_same_and_writes_nothing(
     assert saga.found() == before
 
 
-def test_a_duplicate_c_warns_exactly_once_and_names_the_first_owner(
-    saga: Saga, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_duplicate_c_warns_exactly_once_and_names_the_first_owner(saga: Saga, caplog: pytest.LogCaptureFixture) -> None:
     saga.commit(owner="t-1")
     saga.compensate(owner="c-1")
     assert not caplog.records
@@ -287,7 +283,7 @@ def test_sealed_step_cannot_be_undone(saga: Saga, payload: Document) -> None:
     assert before.tally["sealed"] == 1
 
 
-def test_a_sealed_step_still_answers_a_duplicate_t(saga: Saga) -> None:
+def test_sealed_step_still_answers_a_duplicate_t(saga: Saga) -> None:
     first = saga.commit()
     saga.seal()
     assert saga.commit() == first
@@ -295,7 +291,7 @@ def test_a_sealed_step_still_answers_a_duplicate_t(saga: Saga) -> None:
 
 
 @pytest.mark.parametrize("undone", [True, False], ids=["undone", "never happened"])
-def test_a_step_that_does_not_stand_is_not_sealed_and_nothing_is_written(saga: Saga, undone: bool) -> None:
+def test_step_not_in_effect_is_not_sealed_and_nothing_is_written(saga: Saga, undone: bool) -> None:
     if undone:
         saga.commit()
         saga.compensate()
@@ -306,7 +302,7 @@ def test_a_step_that_does_not_stand_is_not_sealed_and_nothing_is_written(saga: S
     assert saga.found() == before
 
 
-def test_the_status_of_a_step_is_that_of_its_record(saga: Saga) -> None:
+def test_step_status_is_that_of_its_record(saga: Saga) -> None:
     assert saga.status is None
     saga.commit()
     assert saga.status == "COMMITTED"
@@ -328,7 +324,7 @@ def expiring(database: Database) -> Saga:
     return saga
 
 
-def test_an_expired_record_still_answers_a_duplicate(expiring: Saga) -> None:
+def test_expired_record_still_answers_a_duplicate(expiring: Saga) -> None:
     before = expiring.found()
     assert expiring.commit(result={"answer": "a new one"}) == BOOKED
     assert expiring.found() == before
@@ -344,13 +340,13 @@ def test_expired_record_still_allows_the_undo(expiring: Saga) -> None:
     assert (expiring.found().booking or {})["status"] == "Released"
 
 
-def test_an_expired_tombstone_still_bars_a_late_t(expiring: Saga) -> None:
+def test_expired_tombstone_still_bars_a_late_t(expiring: Saga) -> None:
     expiring.compensate()
     with pytest.raises(StepCompensated):
         expiring.commit()
 
 
-def test_step_that_has_not_happened_is_barred_forever(saga: Saga) -> None:
+def test_step_that_has_not_happened_is_barred_for_good(saga: Saga) -> None:
     saga.bar()
     assert "expires_at" not in (saga.found().record or {})
     with pytest.raises(StepCompensated):
@@ -358,7 +354,7 @@ def test_step_that_has_not_happened_is_barred_forever(saga: Saga) -> None:
     assert saga.compensate(B) == {"undone": False}
 
 
-def test_a_step_that_has_happened_is_not_barred(saga: Saga) -> None:
+def test_step_that_has_happened_is_not_barred(saga: Saga) -> None:
     saga.commit()
     before = saga.found()
     with pytest.raises(StateConflict):
@@ -366,7 +362,7 @@ def test_a_step_that_has_happened_is_not_barred(saga: Saga) -> None:
     assert saga.found() == before
 
 
-def test_a_step_does_not_run_after_an_earlier_one_is_compensated(saga: Saga) -> None:
+def test_step_does_not_run_after_an_earlier_one_is_compensated(saga: Saga) -> None:
     saga.bar("FindSeats")
     with pytest.raises(StepCompensated, match="earlier step"):
         saga.commit(after=["FindSeats"])
@@ -382,7 +378,7 @@ def test_two_steps_never_share_a_key(saga_id: str, name: str) -> None:
         _ = Step(saga_id, name, A, "t-1", AT).key
 
 
-def test_a_payload_that_changes_meanwhile_counts_as_received(saga: Saga) -> None:
+def test_payload_changed_meanwhile_counts_as_received(saga: Saga) -> None:
     payload = {**A}
     saga.commit(payload)
 

@@ -97,7 +97,7 @@ _calls = st.builds(
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_every_call_in_every_history_answers_as_the_model_says(database: Database) -> None:
+def test_every_call_in_every_history_answers_like_the_model(database: Database) -> None:
     @settings(deadline=None, max_examples=_EXAMPLES.get(database.engine.name, _FEW_EXAMPLES))
     @given(calls=st.lists(_calls, min_size=1, max_size=8))
     def every_history(calls: list[Call]) -> None:

@@ -44,7 +44,7 @@ def test_outside_effect_is_undone_once_with_the_same_result(saga: Saga, happened
 
 
 @happened
-def test_while_it_is_undone_t_is_barred_and_the_step_cannot_be_sealed(saga: Saga, happened: bool) -> None:
+def test_during_an_undo_t_is_barred_and_the_step_cannot_be_sealed(saga: Saga, happened: bool) -> None:
     def others() -> None:
         assert saga.status == "COMPENSATING"
         with pytest.raises(StepCompensated):
@@ -72,7 +72,7 @@ def test_failed_outside_undo_bars_t_and_is_retried(saga: Saga, happened: bool, e
 
 
 @happened
-def test_a_duplicate_undoes_nothing_outside(saga: Saga, happened: bool) -> None:
+def test_duplicate_undoes_nothing_outside(saga: Saga, happened: bool) -> None:
     first, second = Gateway(), Gateway()
     _saga(saga, happened).compensate(outside=first.cancel)
     before = saga.found()
@@ -93,7 +93,7 @@ def test_sealed_step_keeps_its_outside_effect(saga: Saga) -> None:
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["COMPENSATING", "COMMITTED"])
-def test_another_payload_undoes_nothing_outside(saga: Saga, begun: bool) -> None:
+def test_other_payload_undoes_nothing_outside(saga: Saga, begun: bool) -> None:
     gateway = Gateway()
     saga.commit(A)
     if begun:
@@ -115,7 +115,7 @@ def test_lost_record_is_not_mistaken_for_nothing_outside(saga: Saga) -> None:
     assert (saga.status, gateway.cancelled) == (None, 0)
 
 
-def test_undone_row_with_a_standing_record_has_no_outside_effect(saga: Saga) -> None:
+def test_undone_row_with_a_live_record_has_no_outside_effect(saga: Saga) -> None:
     gateway = Gateway()
     saga.commit()
     saga.delete_booking()
@@ -176,7 +176,7 @@ def test_retry_after_a_lost_answer_succeeds_at_any_call(saga: Saga, happened: bo
     assert (saga.found().tally or {}).get("undone", 0) == happened
 
 
-def test_duplicate_bar_of_the_sdk_is_one_bar(saga: Saga) -> None:
+def test_sdk_retry_of_a_bar_is_one_bar(saga: Saga) -> None:
     saga.commit()
     gateway = Gateway()
     assert saga.over(Wire(twice=1)).compensate(outside=gateway.cancel) == {"undone": True}

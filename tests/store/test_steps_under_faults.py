@@ -23,34 +23,34 @@ from tests.store.wire import Wire
 # --- calls on the wire ---
 
 
-def test_a_first_t_is_one_call(saga: Saga) -> None:
+def test_first_t_takes_one_call(saga: Saga) -> None:
     wire = Wire()
     saga.over(wire).commit()
     assert wire.sent == 1
 
 
-def test_a_duplicate_t_is_one_call(saga: Saga) -> None:
+def test_duplicate_t_takes_one_call(saga: Saga) -> None:
     saga.commit()
     wire = Wire()
     saga.over(wire).commit()
     assert wire.sent == 1
 
 
-def test_a_compensation_is_one_call(saga: Saga) -> None:
+def test_compensation_takes_one_call(saga: Saga) -> None:
     saga.commit()
     wire = Wire()
     saga.over(wire).compensate()
     assert wire.sent == 1
 
 
-def test_a_tombstone_is_two_calls(saga: Saga) -> None:
+def test_tombstone_takes_two_calls(saga: Saga) -> None:
     wire = Wire()
     saga.over(wire).compensate()
     assert wire.sent == 2
 
 
 @pytest.mark.parametrize("happened", [True, False], ids=["undone", "barred"])
-def test_a_duplicate_compensation_is_one_call(saga: Saga, happened: bool) -> None:
+def test_duplicate_compensation_takes_one_call(saga: Saga, happened: bool) -> None:
     if happened:
         saga.commit()
     saga.compensate()
@@ -70,7 +70,7 @@ def test_step_with_a_lost_answer_has_landed(saga: Saga) -> None:
     assert saga.found()[1:] == booked(saga)
 
 
-def test_compensation_with_a_lost_answer_has_undone(saga: Saga) -> None:
+def test_compensation_with_a_lost_answer_has_undone_the_step(saga: Saga) -> None:
     saga.commit()
     with pytest.raises(StoreUnavailable):
         saga.over(Wire(lose=1)).compensate()
@@ -78,7 +78,7 @@ def test_compensation_with_a_lost_answer_has_undone(saga: Saga) -> None:
     assert (saga.found().tally or {})["undone"] == 1
 
 
-def test_a_tombstone_whose_answer_is_lost_bars_all_the_same(saga: Saga) -> None:
+def test_tombstone_with_a_lost_answer_still_bars(saga: Saga) -> None:
     with pytest.raises(StoreUnavailable):
         saga.over(Wire(lose=2)).compensate()
     with pytest.raises(StepCompensated):
@@ -97,7 +97,7 @@ def test_sdk_retry_is_not_a_duplicate(saga: Saga, caplog: pytest.LogCaptureFixtu
 # --- concurrent callers ---
 
 
-def test_a_t_that_lands_between_the_two_calls_of_c_is_undone(saga: Saga) -> None:
+def test_t_that_lands_between_both_calls_of_c_is_undone(saga: Saga) -> None:
     wire = Wire(meanwhile={2: saga.commit})
     assert saga.over(wire).compensate() == {"undone": True}
     assert wire.sent == 3
@@ -170,7 +170,7 @@ def test_one_of_two_concurrent_payloads_lands(saga: Saga) -> None:
     assert (saga.found().tally or {})["landed"] == 1
 
 
-def test_a_race_of_t_and_c_ends_undone_or_never_landed(saga: Saga) -> None:
+def test_race_of_t_and_c_ends_undone_or_never_landed(saga: Saga) -> None:
     for number in range(20):
         race = Saga(saga.database, saga.client, f"{saga.id}-{number}")
         booked, undone = _at_once(race.commit, race.compensate)

@@ -63,7 +63,7 @@ def endpoint() -> Iterator[str]:
         yield started.endpoint
 
 
-def test_the_wheel_has_the_modules_their_types_and_the_license(wheel: Path) -> None:
+def test_wheel_has_the_modules_their_types_and_the_license(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         files = {name for name in opened.namelist() if ".dist-info/" not in name}
         (license_text,) = [opened.read(name) for name in opened.namelist() if name.endswith("/LICENSE")]
@@ -71,7 +71,7 @@ def test_the_wheel_has_the_modules_their_types_and_the_license(wheel: Path) -> N
     assert license_text == (ROOT / "LICENSE").read_bytes()
 
 
-def test_botocore_is_all_that_it_needs_and_it_imports_nothing_of_it(python: Path) -> None:
+def test_wheel_needs_only_botocore_and_imports_none_of_it(python: Path) -> None:
     listed = json.loads(run(UV, "pip", "list", "--quiet", "--format", "json", "--python", python))
     ours, of_botocore = {"stepwise-idempotency", "botocore"}, {"jmespath", "python-dateutil", "six", "urllib3"}
     assert {package["name"] for package in listed} == ours | of_botocore
@@ -81,7 +81,7 @@ def test_botocore_is_all_that_it_needs_and_it_imports_nothing_of_it(python: Path
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/idempotency.md", "docs/steps.md", "docs/leases.md"])
-def test_the_python_of_a_document_runs_on_the_tables_of_the_first(
+def test_python_examples_of_the_docs_run_on_the_documented_tables(
     document: str, with_boto3: Path, endpoint: str, tmp_path: Path
 ) -> None:
     account = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -112,7 +112,7 @@ def test_the_python_of_a_document_runs_on_the_tables_of_the_first(
     assert set(printed.splitlines()) == set(PRINTED.findall(code))
 
 
-def test_the_lambda_layer_ships_the_modules_and_their_bytecode(tmp_path: Path) -> None:
+def test_lambda_layer_ships_the_modules_and_their_bytecode(tmp_path: Path) -> None:
     subprocess.run(
         ["make", "--quiet", "build-IdempotencyLayer", f"ARTIFACTS_DIR={tmp_path}"],
         cwd=KIT,

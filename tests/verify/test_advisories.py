@@ -35,7 +35,7 @@ def test_no_vulnerability_is_known(pins: Path, pass_over: Callable[[str, str], N
 
 
 @every_file
-def test_no_release_was_withdrawn(pins: Path) -> None:
+def test_no_release_was_yanked(pins: Path) -> None:
     """An index marks yanked releases, often because of a security flaw."""
     resolved = run(uv(), "pip", "compile", "--no-deps", "--no-header", "--python-version", "3.13", pins)
 

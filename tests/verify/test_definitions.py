@@ -50,7 +50,7 @@ def test_every_definition_is_valid(region: str, validator: Path, tmp_path: Path)
         assert judged.returncode == 0, judged.stdout + judged.stderr
 
 
-def test_a_state_that_leads_nowhere_is_found(validator: Path, tmp_path: Path) -> None:
+def test_dead_end_state_is_found(validator: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.asl.json"
     broken.write_text(json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}}}))
 

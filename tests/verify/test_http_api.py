@@ -41,7 +41,7 @@ def api() -> Iterator[str]:
 
 
 @pytest.mark.timeout(9000)
-def test_the_api_does_what_its_document_says(api: str, tmp_path: Path) -> None:
+def test_api_behaves_as_its_document_says(api: str, tmp_path: Path) -> None:
     options = ["--url", api, "--workers", "2", "--max-examples", str(EXAMPLES), "--checks", ",".join(CHECKS)]
     # Without a tenant, most requests are refused.
     options += ["--header", "X-Tenant-Code: tenant1", "--phases", "coverage,fuzzing", "--continue-on-failure"]

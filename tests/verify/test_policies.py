@@ -52,7 +52,7 @@ def test_no_policy_has_a_finding(options: str, tmp_path: Path) -> None:
     assert set(issues(tmp_path)) == FALSE_POSITIVES
 
 
-def test_what_is_wrong_is_found(tmp_path: Path) -> None:
+def test_defects_are_found(tmp_path: Path) -> None:
     for number, action in enumerate(["s3:GetObjekt", "ds:DeleteDirectory"]):
         policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": action, "Resource": "*"}]}
         (tmp_path / f"{number}.json").write_text(json.dumps(policy))

@@ -102,7 +102,7 @@ def part(event: str) -> pytest.MarkDecorator:
 @pytest.mark.parametrize(
     ("event", "time"), [pytest.param(event, time, marks=part(event)) for event in SHUFFLED for time in range(TIMES)]
 )
-def test_an_event_is_answered_and_so_is_its_duplicate(
+def test_event_and_its_duplicate_are_answered(
     event: str, time: int, docker: Containers, kept: KeptContainers, invoked: set[str], stack: Stack, tmp_path: Path
 ) -> None:
     expected, text = EXPECTED[event], EVENTS[event].read_text()

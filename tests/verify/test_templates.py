@@ -36,7 +36,7 @@ def lint(template: dict[str, Any], regions: list[str], folder: Path) -> subproce
 
 @every_partition
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_what_cloudformation_gets_has_no_finding(name: str, partition: str, tmp_path: Path) -> None:
+def test_template_sent_to_cloudformation_has_no_finding(name: str, partition: str, tmp_path: Path) -> None:
     regions = PARTITIONS[partition]
 
     linted = lint(translated(TEMPLATES[name], regions[0]), regions, tmp_path)
@@ -44,14 +44,14 @@ def test_what_cloudformation_gets_has_no_finding(name: str, partition: str, tmp_
     assert (linted.returncode, linted.stdout) == (0, "")
 
 
-def test_no_stack_has_more_resources_than_cloudformation_allows() -> None:
+def test_no_stack_exceeds_the_cloudformation_resource_limit() -> None:
     counts = {path.name: len(translated(load(path), "us-east-1")["Resources"]) for path in files(PATH)}
 
     assert {name: count for name, count in counts.items() if count > LIMITS["Resources"]} == {}
 
 
 @every_partition
-def test_a_resource_that_a_region_lacks_is_found(partition: str, tmp_path: Path) -> None:
+def test_resource_missing_in_a_region_is_found(partition: str, tmp_path: Path) -> None:
     template = {"Resources": {"Here": {"Type": "AWS::SNS::Topic"}, "Nowhere": {"Type": "AWS::Stepwise::Nothing"}}}
 
     linted = lint(template, PARTITIONS[partition], tmp_path)

@@ -5,7 +5,8 @@ from typing import Any
 
 from entities.command import Key
 from entities.lagging import GATE, LAGGING_SINCE, Consistency, Seen
-from entities.tables import Tables
+from entities.registered import TYPES
+from entities.tables import States, Tables
 from idempotency import Contention, transact
 from idempotency.dynamodb import Action
 from idempotency.expressions import condition_check, conditional_update
@@ -16,11 +17,12 @@ _ROUNDS = 10
 def rebuild_gate(client: Any, tables: Tables, key: Key, at: datetime) -> int:
     """Make the gate agree with every version that has a row. Returns the version of the data; 0 for none.
 
+    The targets are listed until they are rebuilt: an older gate may not know that one lags.
     client: a `boto3.client("dynamodb")`. Raises Contention, StoreUnavailable.
     """
     for _ in range(_ROUNDS):
         seen = Consistency(client, tables).seen(key)
-        if seen and (_is_right(seen) or transact(client, _writes(tables, key, seen, at)) is None):
+        if seen and (_is_right(seen) or transact(client, _writes(client, tables, key, seen, at)) is None):
             return seen.data_version
     raise Contention(f"{key.sk} is being published by other calls")
 
@@ -29,18 +31,19 @@ def _is_right(seen: Seen) -> bool:
     return not seen.problem and not (seen.gate and GATE in seen.gate.lagging)
 
 
-def _writes(tables: Tables, key: Key, seen: Seen, at: datetime) -> list[Action]:
+def _writes(client: Any, tables: Tables, key: Key, seen: Seen, at: datetime) -> list[Action]:
     """The gate, if it and the data are as they were read."""
-    gate, values = seen.gate, _corrected(seen)
+    gate, values = seen.gate, _corrected(States(client, tables), key, seen)
     pending = values["finished"] < values["published"]
     values |= {"updated_at": at.isoformat()} | ({"pending_since": at.isoformat()} if pending else {})
+    values |= {LAGGING_SINCE: at.isoformat()} if values["lagging"] else {}
     if gate is None:
-        values["type"] = seen.data["type"]["S"] if seen.data else seen.unknown[0].type
         condition, read = "attribute_not_exists(#pk)", {}
     else:
         condition = "#published = :read_published AND #finished = :read_finished"
-        condition += " AND #lagging = :read_lagging" if gate.lagging else " AND attribute_not_exists(#lagging)"
-        read = {"published": gate.published, "finished": gate.finished, "lagging": gate.lagging}
+        read = {"published": gate.published, "finished": gate.finished, "lagging": gate.lagging, "dead": gate.dead}
+        for name in ("lagging", "dead"):
+            condition += f" AND #{name} = :read_{name}" if read[name] else f" AND attribute_not_exists(#{name})"
     assign = {name: value for name, value in values.items() if value != frozenset()}
     gone = [*(values.keys() - assign.keys()), *([] if pending else ["pending_since"])]
     update = conditional_update(
@@ -56,16 +59,18 @@ def _writes(tables: Tables, key: Key, seen: Seen, at: datetime) -> list[Action]:
     return [{"Update": update}, {"ConditionCheck": check}]
 
 
-def _corrected(seen: Seen) -> dict[str, Any]:
+def _corrected(states: States, key: Key, seen: Seen) -> dict[str, Any]:
     """The correct attributes of the gate. Empty sets are removed."""
-    known, finished, dead = (seen.gate.published, seen.gate.finished, seen.gate.dead) if seen.gate else (0, 0, ())
+    known, finished = (seen.gate.published, seen.gate.finished) if seen.gate else (0, 0)
     finished = max(finished, seen.data_version) + len(seen.ended)
     published = max(known, seen.data_version, *(row.version for row in seen.unknown))
-    failed = {row.version for row in seen.unknown if row.has_failed}
+    kind = seen.gate.type if seen.gate else seen.data["type"]["S"] if seen.data else seen.unknown[0].type
+    pending = {version: states.command(key, version) for version in range(finished + 1, published + 1)}
     return {
         "published": published,
         "finished": finished,
         "data_version": seen.data_version,
-        "dead": frozenset(version for version in {*dead, *failed} if version > finished),
-        "lagging": seen.gate.lagging - {GATE} if seen.gate else frozenset(),
+        "dead": frozenset(version for version, row in pending.items() if row and row.has_failed),
+        "lagging": frozenset(TYPES.of(kind).targets) | (seen.gate.lagging - {GATE} if seen.gate else frozenset()),
+        "type": kind,
     }

@@ -1,6 +1,7 @@
 """Mutants: small patches of the loaded code. `focus` says where their faults are drawn: a few schedules must do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,18 @@ class Finding:
     outcome: Any
     tried: int
     seed: int = 0
+
+
+type Findings = Mapping[str, Future[Finding]]
+"""The searches of an explorer, by the mutant's name."""
+
+
+def missed(finding: Finding, mutant: Mutant) -> str:
+    """Why a search has not found its mutant; empty if it has."""
+    if finding.outcome is None:
+        return f"{finding.tried} schedules broke no invariant"
+    violations = finding.outcome.violations
+    return "" if violations[0][0] in mutant.invariants else f"other invariants broke: {violations}"
 
 
 def found(kind: type[Schedule], name: str, mutant: Mutant, play: Callable[[int, Focus], Any]) -> Finding:

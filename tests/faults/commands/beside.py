@@ -1,11 +1,13 @@
-"""The command that rebuilds a target."""
+"""The command that rebuilds a target, or a gate."""
 
 from dataclasses import dataclass
 
 from commands import handlers
 from entities.command import Key
+from entities.lagging import GATE
 from entities.rebuild import Rebuild
 from runtime.dynamodb import dynamodb
+from stepwise.operations.gates import rebuild_gate
 from tests.faults.actors.engine import START
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
@@ -25,4 +27,6 @@ class Rebuilding(Invocation):
 def rebuild(event: Document, _: object) -> int:
     """A handler that does what the command does for one key."""
     tables, key = handlers.gates("data", "history").tables, Key(event["pk"], event["sk"])
+    if event["target"] == GATE:
+        return rebuild_gate(dynamodb(), tables, key, START)
     return Rebuild(dynamodb(), tables).run(key, event["target"], handlers.targets()[event["target"]], START)

@@ -1,7 +1,7 @@
 """The rows of a key as the writes made them, not as the code reads them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.types import TypeDeserializer
@@ -25,7 +25,8 @@ class Ledger(Judging["Run"]):
     rebuilt: by target, the newest finished version when the last complete rebuild began.
     disturbed: whether a fault may cost the five minutes of a sweep. excess: seconds that faults cost.
     published: answers by version. expired: versions whose row TTL has deleted; `rows` still has it.
-    states, starts: what was reached.
+    states, starts: what was reached. images: of the gate, in order. restored_at: when the gate was put back.
+    waived: invariants that do not apply since then.
     """
 
     def __init__(self, run: "Run", number: int) -> None:
@@ -48,6 +49,13 @@ class Ledger(Judging["Run"]):
         self.shown: Document = {}
         self.states: set[str] = set()
         self.starts: list[int] = []
+        self.images: list[Document] = []
+        self.restored_at = 0.0
+        self.waived: Set[str] = frozenset()
+
+    def broken(self, invariant: str, detail: str) -> None:
+        if invariant not in self.waived:
+            super().broken(invariant, detail)
 
     @property
     def data(self) -> Document | None:
@@ -56,6 +64,7 @@ class Ledger(Judging["Run"]):
     def gate_is(self, gate: Document) -> None:
         """It was written."""
         self.gate = gate
+        self.images.append(gate)
         self.finished, self.newest = int(gate["finished"]["N"]), int(gate["published"]["N"])
         self.dead = set(map(int, gate.get("dead", {}).get("NS", ())))
 

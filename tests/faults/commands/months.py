@@ -32,6 +32,8 @@ class Months(Executing):
 
     def rests(self) -> bool:
         """Only sweeps happen by themselves, which may last for months, once. Returns whether it does."""
+        if any(judge.waived for judge in self.judges):
+            return False
         if not all(judge.finished == judge.newest or (judge.blocked and not self.skips) for judge in self.judges):
             return False
         self.counts["rest"] += 1

@@ -1,5 +1,6 @@
 """Broken variants of what two keys, policies, lagging targets, rebuilds and expired rows depend on."""
 
+import dataclasses
 import hashlib
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -9,12 +10,14 @@ from commands.recovery import Turns
 from entities import catalog
 from entities.command import Attempt
 from entities.document import document_of
-from entities.lagging import Lagging
+from entities.gate import Gates
+from entities.lagging import GATE, Lagging
 from entities.rebuild import Rebuild
 from entities.state import Gate
 from entities.tables import Rows, States
 from idempotency.dynamodb import read_rows
 from runtime.streams import images
+from stepwise.operations import gates
 from tests.faults import faults as f
 from tests.faults.commands import invariants as breaks
 from tests.faults.commands import schedule as s
@@ -139,3 +142,51 @@ def _late_wait() -> AbstractContextManager[None]:
 def _same_etag() -> AbstractContextManager[None]:
     """The late put of a skipped version fits again."""
     return replaced(catalog, "_salt", lambda: b"")
+
+
+_PUT_BACK = (r"^(PublishCommand|finish|transform_data|WakeCommands|SkipCommand).*\.call", (s.RESTORED_AT,))
+
+
+@mutant("a gate that is put back, and told to be contention", breaks.RESTORED, focus=(_PUT_BACK,))
+def _lasting_contention() -> AbstractContextManager[None]:
+    """Every caller is told to try again, and no try succeeds."""
+    return replaced(Gates, "check", lambda *_: None)
+
+
+@mutant("a gate that is put back, and that nobody lists", breaks.RESTORED, focus=(_PUT_BACK,))
+def _unlisted_gate() -> AbstractContextManager[None]:
+    """Its callers know, and no operator does."""
+    mark = Lagging.mark
+
+    def targets_alone(self: Any, key: Any, target: str, at: Any) -> None:
+        if target != GATE:
+            mark(self, key, target, at)
+
+    return replaced(Lagging, "mark", targets_alone)
+
+
+@mutant("a retry of a version that was skipped", breaks.FINAL, focus=(DEAD_FIRST, _PUT_BACK))
+def _retried_after_its_end() -> AbstractContextManager[None]:
+    """A gate from before the skip says that the version is dead."""
+    again = Rows.again
+
+    def whenever(self: Any, *arguments: Any) -> Any:
+        action: Any = again(self, *arguments)
+        parameters = action["Update"]
+        parameters["ConditionExpression"] = "#attempt = :seen"
+        for name in (":done", ":skipped"):
+            del parameters["ExpressionAttributeValues"][name]
+        return action
+
+    return replaced(Rows, "again", whenever)
+
+
+@mutant("a rebuilt gate that does not know what was skipped", breaks.RESTORED, focus=(DEAD_FIRST, _PUT_BACK))
+def _skipped_is_forgotten() -> AbstractContextManager[None]:
+    """It has the version of the data, and the key waits for a version that has ended."""
+    corrected = gates._corrected
+
+    def by_data(states: Any, key: Any, seen: Any) -> Any:
+        return corrected(states, key, dataclasses.replace(seen, ended=()))
+
+    return replaced(gates, "_corrected", by_data)

@@ -11,6 +11,7 @@ from tests.faults.commands.closing import at_last, at_rest, rebuilt, stale_targe
 from tests.faults.commands.engine import Engine
 from tests.faults.commands.invariants import ENDS
 from tests.faults.commands.judge import Judge
+from tests.faults.commands.restoring import rebuild_gates
 from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Schedule
 
@@ -65,7 +66,8 @@ def _live(run: Run) -> None:
     for judge in run.judges:
         at_last(judge)
         stale_targets(judge)
-        run.spawn(run.rebuild, bare=True, key=judge.number)
+        names = [*(["gate"] if judge.waived else []), "products", "catalog"]
+        run.spawn(partial(run.rebuild, names), bare=True, key=judge.number)
     run.simulation.run()
     for judge in run.judges:
         rebuilt(judge)
@@ -77,10 +79,12 @@ def _let_it_go_on(run: Run) -> None:
     for _ in range(_MAX_SWEEPS):
         due += SWEEP_EVERY
         run.simulation.run(until=due)
-        if run.simulation.quiet and all(judge.finished == judge.newest for judge in run.judges):
+        if run.simulation.quiet and all(judge.done for judge in run.judges):
             return
+        run.swept = None
         run.spawn(run.sweep)
         run.simulation.run(until=due + 100)
+        rebuild_gates(run, due)
         # For minutes nothing happened by itself, and a sweep that was not hit has changed nothing.
         if run.swept is not None and _reached(run) == before:
             _judge_rest(run)
@@ -93,7 +97,7 @@ def _let_it_go_on(run: Run) -> None:
             if judge.blocked and not run.skips and found[judge.number] % _OPERATOR_COMES == 0:
                 _operate(run, judge)
     for judge in run.judges:
-        if judge.finished < judge.newest:
+        if not judge.done:
             judge.broken(ENDS, f"after {_MAX_SWEEPS} sweeps version {judge.finished + 1} has not ended")
 
 

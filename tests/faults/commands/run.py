@@ -1,11 +1,13 @@
 """One run of a schedule: publishers, operators, the sweep, streams and events."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from tests.faults.actors.engine import Mapping
+from tests.faults.commands import restoring
 from tests.faults.commands import schedule as s
 from tests.faults.commands.beside import REBUILD, Rebuilding
 from tests.faults.commands.invariants import ANSWERS
@@ -61,11 +63,11 @@ class Run(Months):
                 return
             self.simulation.sleep(pause)
 
-    def rebuild(self) -> None:
+    def rebuild(self, names: Sequence[str] = ("products", "catalog")) -> None:
         """An operator runs `commands rebuild` for the key and each target; again, if a call fails."""
         assert self.simulation.current is not None
         self.simulation.current.notes["rebuilding"] = True
-        for name in ("products", "catalog"):
+        for name in names:
             for _ in range(_REBUILDS):
                 self.counts["Rebuild"] += 1
                 finished = self.judge.finished
@@ -96,6 +98,8 @@ class Run(Months):
                 self.spawn(partial(self.operate, function), bare=True)
             case s.REBUILD_AT:
                 self.spawn(self.rebuild, bare=True)
+            case s.RESTORED_AT:
+                self.spawn(partial(restoring.restore, self, self.judge), bare=True, key=self.judge.number)
 
     def stray(self) -> None:
         """Somebody calls any function, with any version and attempt, under the right name or another."""

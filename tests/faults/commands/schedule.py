@@ -9,6 +9,7 @@ from tests.faults.actors import schedule as shared
 STRAY_AT = "stray call at"
 RETRY_AT, SKIP_AT = "operator retries at", "operator skips at"
 REBUILD_AT = "operator rebuilds at"
+RESTORED_AT = "gate put back at"
 TIMED_OUT_WAITING = "waited too long in"
 TARGET_FAILS = "target fails for"
 MONTHS_PASS = "months pass at"
@@ -19,6 +20,7 @@ CALL_KINDS = {
     RETRY_AT: "an operator runs RetryCommand meanwhile",
     SKIP_AT: "an operator runs SkipCommand meanwhile",
     REBUILD_AT: "an operator rebuilds the targets meanwhile",
+    RESTORED_AT: "the gate is put back as it was before its rows came so far",
 }
 WAIT_KINDS = {TIMED_OUT_WAITING: "the wait for the predecessor times out"}
 PUBLISH_KINDS = {f.PUBLISH_FAILS: f.PUBLISH_KINDS[f.PUBLISH_FAILS]}

@@ -98,7 +98,7 @@ def _queued() -> AbstractContextManager[None]:
 
     def stored(self: Any, row: Any, refusal: Any, sk: str) -> Decided:
         if refusal.code == "PendingCommand":
-            return Decided(True, self.made.round, {"sk": sk, "version": 1, "effect": "updated"})
+            return Decided(True, self.import_.round, {"sk": sk, "version": 1, "effect": "updated"})
         decided: Decided = refused(self, row, refusal, sk)
         return decided
 
@@ -317,7 +317,7 @@ def _stores() -> AbstractContextManager[None]:
 def _shown() -> AbstractContextManager[None]:
     def shown(self: Any, data: bytes | None) -> list[str]:
         found = self._cells(data) if data is not None else None
-        return [*(found or [])[self.own :], *[""] * len(self.names)][: len(self.names)]
+        return [*(found or [])[self.result_columns :], *[""] * len(self.names)][: len(self.names)]
 
     return replaced(Layout, "shown", shown)
 

@@ -1,16 +1,16 @@
 """The end of an import that lost its file, and of executions that are not an import's own."""
 
-import json
 from typing import Any
 
 import pytest
 
-from imports.requests import parse_ended
-from tests.kit.import_world import TENANT, ImportWorld
+from imports.requests import Job
+from imports.state import ImportKey
+from tests.kit.import_world import TENANT, ImportWorld, ended
 
 HEADER = "code,name,category,price,currency,description\n"
 ROWS = "p1,n,tea,1,JPY,\np2,n,tea,x,JPY,\n"
-OWN = "0" * 32
+KEY = ImportKey(TENANT, "0" * 32)
 
 
 def test_an_import_whose_file_was_removed_before_it_was_read_fails(world: ImportWorld) -> None:
@@ -60,16 +60,10 @@ def test_failed_rows_of_a_batch_are_read_at_once(world: ImportWorld, monkeypatch
     assert (len(reads), world.counts(import_id)) == (1, (100, 20, 80, 0))
 
 
-def ended(**changes: Any) -> Any:
-    own = {"tenant_code": TENANT, "import_id": OWN}
-    detail = {"name": OWN, "status": "FAILED", "executionArn": "-", "stateMachineArn": "-", "input": json.dumps(own)}
-    return parse_ended({"detail": {**detail, **changes}}).job
-
-
 @pytest.mark.parametrize(
     "changes", [{"name": "by-hand"}, {"input": None}, {"input": "{}"}, {"input": "{"}, {"input": "[]"}], ids=str
 )
 def test_the_end_of_another_execution_ends_no_import(changes: Any) -> None:
     """Someone starts an execution of a running import's input again, which fails at once."""
-    assert ended().import_id == OWN
-    assert ended(**changes) is None
+    assert ended(KEY).job == Job(TENANT, KEY.import_id)
+    assert ended(KEY, **changes).job is None

@@ -14,7 +14,7 @@ from imports.finalizing import Finalization
 from imports.loading import Loader
 from imports.recovery import Recovery
 from imports.table import ImportsTable
-from tests.kit.import_world import LIFETIME, Arns, ImportWorld
+from tests.kit.import_world import LIFETIME, Arns, ImportWorld, ended
 from tests.kit.project import ROOT, read_json
 
 _FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
@@ -228,3 +228,21 @@ def test_a_map_run_that_drains_fails_no_sweep(world: ImportWorld) -> None:
     run["stopDate"] = world.now
     assert recovery.sweep(world.now, lambda: True)["ended"] == 1
     assert world.counts(import_id) == (1, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [(["RUNNING"], "CREATED"), (["ABORTED", "RUNNING"], "CREATED"), (["ABORTED", "ABORTED"], "FAILED")],
+    ids=["redriven", "redriven while the Map Run drains", "ended"],
+)
+def test_an_end_that_a_redrive_has_undone_ends_no_import(world: ImportWorld, statuses: list[str], status: str) -> None:
+    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
+    left = iter(statuses)
+    states = SimpleNamespace(
+        describe_execution=lambda **_: {"status": next(left)}, list_map_runs=lambda **_: {"mapRuns": []}
+    )
+    recovery = Recovery(world.finalization, Machines(lambda: states, Arns()))
+
+    found = recovery.end(ended(world.made(import_id).key), world.now, lambda: True)
+    assert (found, world.row(import_id)["status"]) == (None if status == "CREATED" else status, status)
+    assert list(left) == []

@@ -26,7 +26,7 @@ def layout(header: bytes = HEADER, *, corrected: bool = False, ignore: bool = Fa
 
 def refusal(row: bytes, header: bytes = HEADER, encoding: Encoding = UTF_8) -> tuple[str, str] | None:
     own = layout(header)
-    found = Layout(own.kind, own.names, own.own, encoding).row(1, row).refusal
+    found = Layout(own.kind, own.names, own.result_columns, encoding).row(1, row).refusal
     return (found.code, found.column) if found else None
 
 

@@ -12,6 +12,7 @@ from imports.state import BatchRecord, Outcome, Status
 from imports.table import ImportsTable
 from imports.zips import LIST, status_of
 from runtime.sweep import SweepUnfinished
+from tests.kit.import_world import ended
 from tests.kit.zip_builder import CSV, File, archive
 
 from .zip_world import START, World
@@ -421,6 +422,26 @@ def test_a_zip_that_a_person_stopped_stops_its_children(world: World) -> None:
     assert child.import_id in world.stepfunctions.ended
     with pytest.raises(ImportCutOff):
         world.trigger(key, 2)
+
+
+@pytest.mark.parametrize(("runs", "status"), [(True, "CREATED"), (False, "FAILED")], ids=["redriven", "ended"])
+def test_an_end_that_a_redrive_has_undone_ends_no_zip(world: World, runs: bool, status: str) -> None:
+    key = world.upload(TWO)
+    if not runs:
+        world.stepfunctions.stop_execution(executionArn=key.import_id)
+    world.recovery.end(ended(key), START)
+
+    assert world.found(key).status == status
+
+
+def test_the_end_of_a_zip_whose_children_run_is_left_to_the_sweep(world: World) -> None:
+    key = world.upload(TWO)
+    world.unzip(key)
+    world.trigger(key, 1)
+    world.stepfunctions.stop_execution(executionArn=key.import_id)
+    world.recovery.end(ended(key), START)
+
+    assert world.found(key).status is Status.PROCESSING
 
 
 def test_a_sweep_that_fails_for_one_zip_says_so(world: World) -> None:

@@ -1,20 +1,16 @@
-"""A state machine's executions, the door through which an end event is believed, and the handlers that use it."""
+"""A state machine's executions, and the door through which an end event is believed."""
 
-import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from imports import handlers
 from runtime.machine import DEAD_TOKEN, Execution, ExecutionsUnavailable, Machine
 from tests.kit.commands import Machines
 
 MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:machine"
 ARN = "arn:aws:states:us-east-1:000000000000:execution:machine:e-1"
-CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 600_000)
-IMPORT = {"tenant_code": "acme", "import_id": "0" * 32}
 FAILED = {"status": "FAILED", "error": "Refused", "cause": "no stock"}
 
 
@@ -83,32 +79,3 @@ def test_an_execution_that_runs_after_its_end_was_redriven(status: str, redriven
     machines = Machines({"e-1": {"status": status}} if status else {})
 
     assert machine_with(machines).was_redriven(ARN) is redriven
-
-
-@pytest.mark.parametrize("name", ["import_ended", "zip_ended"])
-@pytest.mark.parametrize(("status", "writes"), [("RUNNING", False), ("ABORTED", True)])
-def test_an_end_that_a_redrive_has_undone_writes_nothing(
-    name: str, status: str, writes: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machines = Machines({"e-1": {"status": status}})
-    wrote: list[str] = []
-
-    class Finalization(SimpleNamespace):
-        """Notes each call of it."""
-
-        def __getattr__(self, called: str) -> Any:
-            return lambda *_, **__: wrote.append(called) or Finalization()
-
-    states = SimpleNamespace(was_redriven=machine_with(machines).was_redriven, wait_for_map_run=lambda *_: None)
-    found = SimpleNamespace(key="", stopped=False)
-    written = Finalization(table=SimpleNamespace(known=lambda _: found, find=lambda _: found))
-    monkeypatch.setattr(handlers, "machines", lambda: states)
-    monkeypatch.setattr(handlers, "children", lambda: written)
-    for factory in ("finalization", "zip_finalization"):
-        monkeypatch.setattr(handlers, factory, lambda: written)
-    for factory in ("recovery", "zip_recovery"):
-        monkeypatch.setattr(handlers, factory, getattr(handlers, factory).__wrapped__)
-    detail = {"name": IMPORT["import_id"], "status": "ABORTED", "executionArn": ARN, "stateMachineArn": "-"}
-
-    getattr(handlers, name)({"detail": {**detail, "input": json.dumps(IMPORT)}}, CONTEXT)
-    assert bool(wrote) is writes

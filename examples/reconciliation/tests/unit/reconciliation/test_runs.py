@@ -54,7 +54,7 @@ def compare(store: Runs, page: Any) -> Any:
     return store.compare(step(f"compare_orders.{read.number}"), read)
 
 
-def test_a_run_lists_each_order_whose_payment_differs(store: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_lists_each_order_whose_payment_differs(store: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "PAGE", 2)
     place(store, "a-paid", "Confirmed", "Captured")
     place(store, "b-unpaid", "Confirmed")
@@ -69,7 +69,7 @@ def test_a_run_lists_each_order_whose_payment_differs(store: Runs, monkeypatch: 
     assert row(store) == {"orders": 5, "pages": 3, "differences": ["b-unpaid", "c-other", "e-kept"]}
 
 
-def test_a_page_that_is_compared_twice_counts_once(store: Runs) -> None:
+def test_page_compared_twice_counts_once(store: Runs) -> None:
     place(store, "a", "Confirmed")
     page = store.open(step("open_run"), DAY)
     first = compare(store, page)
@@ -80,7 +80,7 @@ def test_a_page_that_is_compared_twice_counts_once(store: Runs) -> None:
     assert row(store) == {"orders": 1, "pages": 1, "differences": ["a"]}
 
 
-def test_a_page_waits_for_orders_that_are_not_final(store: Runs) -> None:
+def test_page_waits_for_orders_that_are_not_final(store: Runs) -> None:
     place(store, "a", "New")
     page = store.open(step("open_run"), DAY)
 

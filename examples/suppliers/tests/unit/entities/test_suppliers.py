@@ -37,7 +37,7 @@ def row(table: SuppliersTable) -> Any:
     return table.client.batch_get_item(RequestItems={table.name: {"Keys": [key]}})["Responses"][table.name][0]
 
 
-def test_a_supplier_follows_its_versions_also_a_deletion_and_a_revival(world: World, table: SuppliersTable) -> None:
+def test_supplier_follows_its_versions_through_deletion_and_revival(world: World, table: SuppliersTable) -> None:
     world.run(supplier(1))
     world.run(supplier(2, "DE"))
     assert row(table)["country"] == {"S": "DE"}
@@ -47,14 +47,14 @@ def test_a_supplier_follows_its_versions_also_a_deletion_and_a_revival(world: Wo
     assert row(table)["country"] == {"S": "JP"}
 
 
-def test_a_late_write_changes_nothing(table: SuppliersTable) -> None:
+def test_late_write_changes_nothing(table: SuppliersTable) -> None:
     table.write(replace(ACME, version=2, deleted=True, attributes={}))
     table.write(ACME)
 
     assert table.version(ACME.pk, SK) == 2
 
 
-def test_a_supplier_is_written_at_its_turn_only(world: World, table: SuppliersTable) -> None:
+def test_supplier_is_written_only_in_its_turn(world: World, table: SuppliersTable) -> None:
     world.publish(supplier(1))
     world.publish(supplier(2))
     too_early = world.gates.rows.turn(Attempt(world.gate(SK).key, 2, 1))
@@ -64,6 +64,6 @@ def test_a_supplier_is_written_at_its_turn_only(world: World, table: SuppliersTa
     assert table.version(ACME.pk, SK) == 0
 
 
-def test_a_supplier_needs_a_country(world: World) -> None:
+def test_supplier_requires_a_country(world: World) -> None:
     with pytest.raises(InvalidCommand, match=r"^attributes\.country: "):
         world.publish(supplier(1, attributes={"lead_days": 3}))
