@@ -1,7 +1,7 @@
-"""What an application consumes and costs, and how soon an execution goes on after a decision:
-`make bench-applications`.
+"""Measures an application's consumption and cost, and how soon an execution resumes after a decision.
 
-Real runs on a separate local stack, as benchmarks.costs makes them.
+Usage: `make bench-applications`.
+Real runs on a separate local stack, as in benchmarks.costs.
 """
 
 import json
@@ -25,7 +25,7 @@ from .stacks import metered
 COUNT = size(10, 1)
 _PRICES = Path(__file__).with_name("prices.json")
 _MACHINES = ("AccountOpening", "AccountSetup")
-# The decision of each kind; none for a clean application.
+# Decision per kind; none for a clean application.
 KINDS = {"clean": "", "flagged, approved": "approve", "flagged, rejected": "reject"}
 
 
@@ -88,7 +88,7 @@ def _wait(stack: Stack, arn: str) -> None:
 
 
 def _decide(stack: Stack, approval_id: str, decision: str) -> float:
-    """When DecideApproval was called."""
+    """Make the decision. Returns when DecideApproval was called."""
     for _ in patiently(60):
         if approval_id in [one.id for one in approvals.waiting(stack)]:
             break
@@ -98,7 +98,7 @@ def _decide(stack: Stack, approval_id: str, decision: str) -> float:
 
 
 def _went_on(stack: Stack, arn: str) -> float:
-    """When the execution entered the state after the wait."""
+    """Return when the execution entered the state after the wait."""
     (at,) = (one["timestamp"].timestamp() for one in history(stack, arn) if entered(one) == "Review Approved?")
     return float(at)
 

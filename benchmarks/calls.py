@@ -1,6 +1,7 @@
-"""What one protected call costs, beside Powertools: DynamoDB calls, write units, latency: `python -m benchmarks.calls`.
+"""Compares the cost of one protected call with Powertools: DynamoDB calls, write units, latency.
 
-Each variant writes one business row; the bare one writes nothing else. They take turns, on one client and one table.
+Usage: `python -m benchmarks.calls`. Each variant writes one business row; the bare variant writes nothing else. They
+take turns, on one client and one table.
 """
 
 import logging
@@ -28,7 +29,7 @@ from tests.kit.engines import dynamodb_local
 from . import packages
 from .results import show, size
 
-# DynamoDB Local runs on a JVM, which compiles code after some hundred runs.
+# DynamoDB Local runs on a JVM, which compiles hot code only after some hundred calls.
 ROUNDS, WARM_UP = size(300, 2), size(200, 1)
 _RECORDS, _ROWS = "records", "rows"
 _NEW: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
@@ -44,13 +45,13 @@ class Refused(BusinessError):
 
 @dataclass
 class Wire:
-    """Counts a client's calls, write units and refused calls since `reset`. on: whether it counts."""
+    """Counts a client's calls, write units and failed calls since `reset`. on: whether it counts."""
 
     client: Any
     on: bool = True
     calls: int = 0
     units: float = 0.0
-    # A condition that fails costs as much as the write, but DynamoDB does not say how much.
+    # A failed condition costs as much as the write, but DynamoDB does not say how much.
     refused: int = 0
 
     def __post_init__(self) -> None:
@@ -160,7 +161,7 @@ def _make_tables(client: Any) -> None:
 
 
 def _variants(client: Any) -> dict[tuple[str, str], tuple[Call, Call]]:
-    """Case and name -> the setup, and the timed call."""
+    """Map case and name to the setup and the timed call."""
     from .handlers.calls_on_powertools import protected
 
     powertools, failing_powertools = protected(client, records=_RECORDS, rows=_ROWS)

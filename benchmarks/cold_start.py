@@ -23,13 +23,13 @@ from .results import show, size
 
 ROUNDS, WARM_UP = size(25, 1), size(1, 0)
 BARE, POWERTOOLS = 'boto3.client("dynamodb")', "process_order on Powertools"
-# With the clients that the functions of the import make.
+# With the clients of the functions that import users.
 IMPORT_ON_POWERTOOLS = "user_create on Powertools"
 _SOURCES = ", no bytecode"
 _HANDLERS = ROOT / "benchmarks" / "handlers"
 _ORDER = ROOT / "events/ordering" / "process_order.json"
 _ROW = ROOT / "events/user_import" / "user_create.json"
-# The discard port: this benchmark calls nothing, and nothing would answer.
+# The discard port: nothing listens there, and this benchmark makes no calls.
 _NOWHERE = "http://127.0.0.1:9"
 
 
@@ -43,7 +43,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A variant. folders: of its packages, in search order.
+    """A handler to start. folders: of its packages, in search order.
 
     beside: the name of the Powertools variant to compare with.
     """
@@ -56,7 +56,7 @@ class Variant:
     beside: str = POWERTOOLS
 
     def start(self) -> Start:
-        """One cold start. Raises RuntimeError with the output of the process."""
+        """Start the handler once. Raises RuntimeError with the output of the process."""
         python, program = packages.ENVIRONMENT / "bin/python", ROOT / "benchmarks/first_call.py"
         command: list[str | Path] = [python, "-SP", program, self.target, self.event]
         ended = subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=False)
@@ -66,7 +66,7 @@ class Variant:
         return Start(clock * 1000, cpu * 1000)
 
     def _environment(self) -> dict[str, str]:
-        """The environment as on Lambda: layers and code are read-only, tracing is on."""
+        """Environment as on Lambda: layers and code are read-only, tracing is on."""
         return {
             "PYTHONPATH": os.pathsep.join(map(str, self.folders)),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -117,7 +117,7 @@ def _layers(artefacts: Path) -> list[Path]:
 
 
 def _built(artefacts: Path, name: str) -> Path:
-    """The artefact of a function, or of a layer, which is the same in every stack."""
+    """Artifact of a function, or of a layer, which is the same in every stack."""
     return min(artefacts.glob(f"*/{name}"))
 
 
@@ -131,7 +131,7 @@ def _ours(deployed: Deployed, folders: Sequence[Path], note: str = "") -> Varian
 
 
 def _measured(variants: Sequence[Variant]) -> dict[str, list[Start]]:
-    """Every start, by the variant's name. Leaves out a first round, which warms the disk cache."""
+    """Measure every start, by the variant's name. Discards a first round, which warms the disk cache."""
     rounds = [[variant.start() for variant in variants] for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
     return {variant.name: list(column) for variant, column in zip(variants, zip(*rounds, strict=True), strict=True)}
 
@@ -153,7 +153,7 @@ def _row(variant: Variant, measured: Mapping[str, Sequence[Start]]) -> list[str]
 
 
 def _figures(starts: Sequence[Start]) -> list[float]:
-    """Median, minimum, median of CPU."""
+    """Median and minimum of the elapsed time, and median of the CPU time."""
     clock = [start.clock for start in starts]
     return [statistics.median(clock), min(clock), statistics.median(start.cpu for start in starts)]
 

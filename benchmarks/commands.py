@@ -73,7 +73,10 @@ def _say(line: str) -> None:
 
 
 def command(name: str, version: int, kind: str = "PRODUCT", mode: str = "async") -> dict[str, Any]:
-    """A command of a key of its own. kind: PRODUCT has two targets beside data; a type that is not registered, none."""
+    """Build a command with its own key.
+
+    kind: PRODUCT has two targets besides data; an unregistered type has none.
+    """
     return {
         "pk": f"TENANT#{_TENANT}",
         "sk": f"{kind}#{name}",
@@ -104,7 +107,7 @@ def attempt(document: dict[str, Any]) -> Attempt:
 
 
 def _publish(stack: Stack, document: dict[str, Any]) -> None:
-    """Publish, as often as it takes: the emulator limits concurrent functions, and is slow then."""
+    """Publish, and retry as often as necessary: the emulator limits concurrent functions, and is slow then."""
     throttled = stack.client("lambda").exceptions.TooManyRequestsException
     while True:
         with suppress(throttled, FunctionFailed):
@@ -113,7 +116,7 @@ def _publish(stack: Stack, document: dict[str, Any]) -> None:
 
 
 def _to_data(stack: Stack, name: str) -> float:
-    """Seconds from the call that publishes until the version is data."""
+    """Seconds from the publishing call until the version is data."""
     document = command(name, 1)
     began = time.perf_counter()
     commands.publish(stack, document)
@@ -122,7 +125,7 @@ def _to_data(stack: Stack, name: str) -> float:
 
 
 def _to_next_start(stack: Stack, name: str) -> Iterator[float]:
-    """Seconds from the call of `finish` until the version that waited goes on. Nothing if it did not wait."""
+    """Seconds from the call of `finish` until the waiting version resumes. Yields nothing if it did not wait."""
     first, second = command(name, 1), command(name, 2)
     for document in (first, second):
         commands.publish(stack, document)
@@ -140,7 +143,7 @@ def _history(stack: Stack, document: dict[str, Any]) -> Iterator[Any]:
 
 
 def _many(stack: Stack, prefix: str, count: int) -> float:
-    """Commands a second, each of another key, from the first publication to the last one's data."""
+    """Commands per second, each with its own key, from the first publication until the last command's data."""
     documents = [command(f"{prefix}-{number}", 1) for number in range(count)]
     began = time.perf_counter()
     with ThreadPoolExecutor(CONCURRENCY) as pool:

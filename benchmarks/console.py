@@ -92,7 +92,7 @@ def _start(stack: Stack, arn: str, numbers: range) -> None:
 
 @contextmanager
 def _served(endpoint: str, arn: str) -> Iterator[tuple[str, psutil.Process]]:
-    """The console in a process of its own."""
+    """Run the console in its own process."""
     context = multiprocessing.get_context("spawn")
     told, telling = context.Pipe(duplex=False)
     process = context.Process(target=_serve, args=(endpoint, arn, telling), daemon=True)
@@ -118,7 +118,7 @@ def _page(address: str, path: str, text: str) -> list[Any]:
 
 
 def _read(address: str, path: str) -> tuple[int, float]:
-    """Bytes and seconds of one answer."""
+    """Read a page. Returns bytes and seconds of the response."""
     began = time.perf_counter()
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
     connection.request("GET", path)
@@ -130,7 +130,7 @@ def _read(address: str, path: str) -> tuple[int, float]:
 
 
 def _visited(url: str, text: str, read: str = "-") -> list[str]:
-    """What a browser without a cache sees, in the median: KB loaded; first contentful paint, and a text, in ms."""
+    """Medians for a browser without a cache: KB loaded; milliseconds to first contentful paint and to a text."""
     if not find_spec("playwright"):
         return ["-", read, "-", "-"]
     from playwright.sync_api import sync_playwright
@@ -155,14 +155,14 @@ def _visit(browser: Any, url: str, text: str) -> tuple[float, float, float]:
     shown = page.evaluate("performance.now()")
     page.wait_for_function(paint)
     painted = page.evaluate(paint)
-    # What is loaded afterwards belongs to the page, too.
+    # Later requests belong to the page, too.
     page.wait_for_timeout(2000)
     context.close()
     return sum(sizes), painted, shown
 
 
 def _stackport(program: str, endpoint: str, arn: str) -> list[list[Any]]:
-    """The same for StackPort's list of executions. One execution has no address there."""
+    """Measure StackPort's list of executions in the same way. StackPort has no address for one execution."""
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
         free.close()
@@ -195,7 +195,7 @@ def _until_served(port: int) -> None:
 
 
 def _live(stack: Stack, arn: str, address: str, process: psutil.Process, options: argparse.Namespace) -> Table:
-    """Memory and processor of the console while runs arrive and tabs watch."""
+    """Memory and CPU of the console while runs arrive and tabs watch."""
     end, rows = time.monotonic() + options.minutes * 60, list[list[str]]()
     seen = [f"/runs/Bench/n-{number}" for number in range(WATCHERS - 1)]
     for path in ("/runs", *seen):

@@ -54,16 +54,16 @@ def _say(line: str) -> None:
 
 
 def _said(found: Iterator[tuple[str, Use]]) -> Iterator[tuple[str, Use]]:
-    """The same, each printed at once."""
+    """Print each result as it arrives, and pass it on."""
     for case, use in found:
         _say(f"{case}: {use.transitions:.4g} transitions, {use.calls:.4g} calls, {use.writes:.4g} write units")
         yield case, use
 
 
 def with_one_target(used: dict[str, Use]) -> dict[str, Use]:
-    """With a row between that is calculated: data and ProductsTable are three targets without the bucket."""
+    """Add an interpolated row: data and ProductsTable are three targets without the bucket."""
     three, *others = used.items()
-    # Its SyncData reads gate, command and data row in one call.
+    # The SyncData state reads gate, command and data row in one call.
     bucket = Use(1, 0, 1, three[1].milliseconds / three[1].invocations, 1, 0, 0, 3, 0)
     return dict([three, ("command, async, data and one target (calculated)", three[1] - bucket), *others])
 
@@ -121,7 +121,7 @@ def _place(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
 
 
 def _commands(on: Metered) -> Iterator[tuple[str, Use]]:
-    """The second version of each key, so that the first one goes to the history."""
+    """Measure the second version of each key, so that the first one moves to the history."""
     cases = {"async, three targets": ("PRODUCT", "async"), "async, data alone": ("NOTE", "async")}
     cases |= {"sync, three targets": ("PRODUCT", "sync"), "sync, data alone": ("NOTE", "sync")}
     for case, (kind, mode) in cases.items():
@@ -141,7 +141,7 @@ def _publish(stack: Stack, documents: list[dict[str, Any]]) -> list[str]:
 
 
 def _import_of_many(on: Metered) -> Use:
-    """One user of a large import, with a share of the fixed costs: from the difference of two files."""
+    """Measure one user of a large import, with a share of the fixed costs, as the difference of two files."""
     _import(on.stack, "warm", size(5, 1))
     short, long = (consumption(on, partial(_import, on.stack, f"u{count}", count)) for count in ROWS)
     row = (long - short) / (ROWS[1] - ROWS[0])
@@ -162,7 +162,7 @@ def _import(stack: Stack, prefix: str, count: int) -> list[str]:
 
 
 def consumption(on: Metered, run: Callable[[], list[str]]) -> Use:
-    """What a run consumes, and everything that follows from it. run: returns the ARNs of its executions."""
+    """Consumption of a run and everything that it triggers. run: returns the ARNs of its executions."""
     stack, meter = on.stack, on.dynamodb.meter
     wait_for_quiet(on.dynamodb)
     before = invocations(stack)
@@ -175,7 +175,7 @@ def consumption(on: Metered, run: Callable[[], list[str]]) -> Use:
         events = history(stack, arn)
         seconds += (events[-1]["timestamp"] - events[0]["timestamp"]).total_seconds()
         states = [state for state in map(entered, events) if state]
-        # A retry would be one more; there are none here.
+        # A retry would add one; there are none here.
         transitions += len(states)
         notices += sum(state.startswith("sns:") for state in states)
     calls = sum(meter.calls.values())
@@ -199,7 +199,7 @@ def history(stack: Stack, arn: str) -> list[Any]:
 
 
 def entered(event: Any) -> str | None:
-    """The state that an event enters."""
+    """Name of the state that an event enters."""
     name: str | None = event.get("stateEnteredEventDetails", {}).get("name")
     return name
 
@@ -214,7 +214,7 @@ def invocations(stack: Stack) -> tuple[int, float]:
 
 
 def reports(logs: Any, group: str) -> Iterator[str]:
-    """Lambda's line for each invocation."""
+    """Lambda's REPORT line of each invocation."""
     for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group):
         yield from (event["message"] for event in page["events"] if event["message"].startswith("REPORT"))
 

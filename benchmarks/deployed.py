@@ -23,7 +23,10 @@ _PSEUDO = {
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """function: its logical id. target: module.handler. variables: its environment, with names where AWS has ARNs."""
+    """A deployed function. function: its logical id. target: module.handler.
+
+    variables: its environment, with names where AWS has ARNs.
+    """
 
     function: str
     target: str
@@ -35,13 +38,13 @@ class Deployed:
 
     @property
     def event(self) -> Path:
-        """Its plainest sample event that succeeds. An invalid one may end before the first call of AWS."""
+        """Plainest sample event that succeeds. An invalid one may end before the first AWS call."""
         events = (ROOT / "events").rglob(f"{self.handler}*.json")
         return min(events, key=lambda path: (EXPECTED[path.stem].error is not None, len(path.name)))
 
 
 def handlers() -> list[Deployed]:
-    """Every function of the templates, in their order."""
+    """Return every function of the templates, in their order."""
     template = flat(ROOT / "template.yaml")
     shared = template["Globals"]["Function"]["Environment"]["Variables"]
     return [
@@ -60,7 +63,7 @@ def _variables(values: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict
 
 
 def _plain(value: Any, parameters: Mapping[str, Any]) -> str | None:
-    """A value as text: `!Ref Orders` is "Orders". Options of the templates are off."""
+    """Resolve a value to text: `!Ref Orders` is "Orders". Template options are off."""
     match value:
         case {"Fn::If": [_, _, otherwise]}:
             return _plain(otherwise, parameters)

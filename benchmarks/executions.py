@@ -1,4 +1,4 @@
-"""Executions a second, by MiniStack alone and with the patches in turn: `python -m benchmarks.executions`.
+"""Executions per second, with MiniStack alone and with the patches, in turn: `python -m benchmarks.executions`.
 
 Prints a table.
 """
@@ -51,7 +51,7 @@ def _patched() -> Iterator[Account]:
 
 
 def _measured(account: Account) -> tuple[float, float]:
-    """Executions a second, and the engine's CPU time for one in milliseconds."""
+    """Executions per second, and the engine's CPU time per execution in milliseconds."""
     states: dict[str, Any] = {f"S{number}": {"Type": "Pass", "Next": f"S{number + 1}"} for number in range(STATES)}
     definition = json.dumps({"StartAt": "S0", "States": {**states, f"S{STATES}": {"Type": "Succeed"}}})
     client, role = account.client("stepfunctions"), account.role("bench")
@@ -59,7 +59,7 @@ def _measured(account: Account) -> tuple[float, float]:
 
     def run(_: int) -> None:
         started = client.start_execution(stateMachineArn=machine)["executionArn"]
-        # So long MiniStack waits before the first state, and looking costs time, too.
+        # MiniStack waits this long before the first state; polling costs time, too.
         time.sleep(0.2)
         account.ended(started)
 
@@ -72,7 +72,7 @@ def _measured(account: Account) -> tuple[float, float]:
 
 
 def _cpu(account: Account) -> float:
-    """What the processes at the account's port have used."""
+    """CPU seconds that the processes at the account's port have used."""
     port = account.endpoint.rpartition(":")[2]
     engines = [one for one in psutil.Process().children() if one.environ().get("GATEWAY_PORT") == port]
     return sum(sum(one.cpu_times()[:2]) for one in engines)

@@ -1,6 +1,6 @@
-"""One cold start: prints the time from the import of a handler to its first AWS call, and ends there.
+"""One cold start: prints the time from the import of a handler to its first AWS call, and exits.
 
-Arguments: module.handler, and the event's file. Prints seconds by the clock and seconds of CPU, as JSON. It runs in a
+Arguments: module.handler, and the event's file. Prints elapsed seconds and CPU seconds, as JSON. It runs in a
 separate process, without the project's environment.
 """
 
@@ -28,7 +28,7 @@ CONTEXT = SimpleNamespace(
 
 def main(target: str, event_file: str) -> None:
     event = json.loads(Path(event_file).read_text())
-    # Lambda's runtime sets a handler of the root logger before it imports the function.
+    # Lambda's runtime adds a handler to the root logger before it imports the function.
     logging.getLogger().addHandler(logging.NullHandler())
     module, _, name = target.rpartition(".")
     began = _now()

@@ -41,10 +41,10 @@ from tests.kit.orders import good_order
 from .results import show, size
 
 WINDOW, WAY = 0.020, 0.005
-# Simulated seconds that are not counted.
+# Simulated warm-up seconds, which are not counted.
 WARM_UP = 2.0
 SKU = "tea-01"
-# Write units of a transaction, for each item of up to 1 KB. One that is cancelled is charged as well.
+# Write units of a transaction, for each item of up to 1 KB. A cancelled transaction is charged as well.
 _UNITS = 2
 _RETRY = next(
     one for one in MACHINES["OrderSaga"].states["ReserveInventory"]["Retry"] if "Contention" in one["ErrorEquals"]
@@ -52,7 +52,7 @@ _RETRY = next(
 
 
 class Engine(explored.Engine):
-    """With jitter by chance."""
+    """An engine with random jitter."""
 
     def hold(self) -> None:
         super().hold()
@@ -61,9 +61,9 @@ class Engine(explored.Engine):
 
 @dataclass
 class Load:
-    """Buyers who order again and again for a while. Asked by the engine at each seam.
+    """Buyers who order in a loop for a while. The engine calls it at each seam.
 
-    seconds: that each order took. ends: orders by outcome. tried: transactions.
+    seconds: duration of each order. ends: orders by outcome. tried: transactions.
     """
 
     engine: Engine
@@ -80,9 +80,9 @@ class Load:
         self._tokens = itertools.count()
 
     def run(self, rows: int) -> "Load":
-        """Let them order. rows: that hold the stock."""
+        """Run the load. rows: the shards that hold the stock."""
         self.engine.run = self
-        # One for each buyer: Lambda runs one invocation in an environment at a time.
+        # One per buyer: a Lambda environment runs one invocation at a time.
         self.environments = {buyer: inventory.__wrapped__() for buyer in range(self.buyers)}
         self._stock(rows)
         for buyer in range(self.buyers):
@@ -104,7 +104,7 @@ class Load:
             dynamodb().put_item(TableName=table, Item=to_item(row))
 
     def _save(self, order_id: str) -> None:
-        """As ProcessOrder has done, long before."""
+        """Save an order, as ProcessOrder does long before."""
         table = self.engine.stack.name("OrdersTable")
         saved = OrdersTable(table).save(parse_order(self._order(order_id)), START)
         self.engine.conflicts.database.execute("PutItem", {"TableName": table, "Item": saved["Put"]["Item"]})
@@ -120,7 +120,7 @@ class Load:
             self.seconds.append(self.simulation.now - began)
 
     def _reserve(self, order_id: str) -> str:
-        """The state ReserveInventory: its error after all retries, or "reserved"."""
+        """Run the state ReserveInventory. Returns its error after all retries, or "reserved"."""
         for attempt in range(1 + _RETRY["MaxAttempts"]):
             answer = handled(self.engine.handlers["ReserveInventoryFunction"], self._invocation(order_id))
             if not answer.get("error"):
@@ -137,7 +137,7 @@ class Load:
         invocation.remaining = lambda: until - self.simulation.now
         return invocation
 
-    # The engine asks.
+    # The engine calls this.
 
     def environment(self) -> Inventory:
         current = self.simulation.current
@@ -164,13 +164,13 @@ class Load:
 
 @contextmanager
 def once() -> Iterator[None]:
-    """Without the retries in the function, as it was before."""
+    """Disable the retries inside the function, to measure how it was before."""
     with replaced(service, "until_deadline", lambda _, call: runtime.backoff.until_deadline(START, call)):
         yield
 
 
 def main() -> int:
-    """Exit status: 0."""
+    """Run all scenarios. Returns the exit status 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hot_stock", description=__doc__)
     parser.add_argument("--buyers", type=int, nargs="+", default=size([1, 10, 100], [2]))
     parser.add_argument("--rows", type=int, nargs="+", default=size([1, 8, 16, 32, 64], [2]))

@@ -1,4 +1,4 @@
-"""What a row of an import consumes, and what a million rows cost: counted on a stack whose calls go through proxies."""
+"""Consumption of an imported row, and the cost of a million rows, counted on a stack whose calls go through proxies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,17 @@ from .pricing import LOG_GB, MEMORY_GB, express_seconds
 from .stacks import Metered
 
 MILLION = 1_000_000
-# What a type with `data` alone does not have: the other targets of PRODUCT.
+# What a type with only the target `data` does not need: the other targets of PRODUCT.
 TARGETS = "targets"
 _FUNCTIONS = ("CreateImport", "CsvLoader", "CsvRowsHandler", "FinalizeParentJob", "FollowImports", "SyncTargets")
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """Of one import. writes, reads: units by table. requests: to S3, by method and bucket; received: bytes read."""
+    """Consumption of one import.
+
+    writes, reads: units by table. requests: to S3, by method and bucket; received: bytes read.
+    """
 
     rows: int
     transitions: int
@@ -30,12 +33,12 @@ class Consumed:
     catalog: str
 
     def units(self, *tables: str) -> float:
-        """Write units a row of these tables."""
+        """Write units per row in these tables."""
         return sum(self.writes.get(self.tables[table], 0.0) for table in tables) / self.rows
 
 
 def reset(on: Metered) -> None:
-    """Forget what was counted, once all is quiet."""
+    """Reset the counters, once all is quiet."""
     wait_for_quiet(on.dynamodb)
     on.dynamodb.meter.reset()
     on.s3.reset()
@@ -46,14 +49,17 @@ def files_bucket(on: Metered) -> str:
 
 
 def invoked(on: Metered) -> dict[str, tuple[int, float]]:
-    """Invocations so far and their seconds, by function."""
+    """Invocations so far and their total seconds, by function."""
     logs = on.stack.client("logs")
     found = {name: list(reports(logs, f"/aws/lambda/stepwise/{name}")) for name in _FUNCTIONS}
     return {name: (len(lines), sum(map(_seconds, lines))) for name, lines in found.items()}
 
 
 def consumed(on: Metered, rows: int, before: Mapping[str, tuple[int, float]], import_id: str) -> Consumed:
-    """What was counted since the last reset. before: invocations then. import_id: in STEP_FUNCTION mode."""
+    """Consumption since the last reset.
+
+    before: invocations at the reset. import_id: in STEP_FUNCTION mode.
+    """
     wait_for_quiet(on.dynamodb)
     after, outputs, meter = invoked(on), on.stack.outputs, on.dynamodb.meter
     invocations = {name: (after[name][0] - before[name][0], after[name][1] - before[name][1]) for name in after}
@@ -73,9 +79,9 @@ def consumed(on: Metered, rows: int, before: Mapping[str, tuple[int, float]], im
 
 
 def per_million(used: Consumed, prices: Mapping[str, float]) -> dict[str, float]:
-    """The cost of a million rows of PRODUCT, itemized.
+    """Cost of a million rows of PRODUCT, itemized.
 
-    What the loader and finalization consume is scaled as well, so it is an upper bound.
+    Consumption of the loader and of finalization is scaled as well, so the result is an upper bound.
     """
     scale = MILLION / used.rows
     batches, seconds = used.invocations["CsvRowsHandler"]
@@ -108,7 +114,7 @@ def per_million(used: Consumed, prices: Mapping[str, float]) -> dict[str, float]
 
 
 def child_starts(used: Consumed, prices: Mapping[str, float]) -> float:
-    """What the starts of a million rows' children would cost if they were billed as transitions."""
+    """Cost of starting a million rows' child executions if the starts were billed as transitions."""
     return used.invocations["CsvRowsHandler"][0] * prices["state_transition"] * MILLION / used.rows
 
 

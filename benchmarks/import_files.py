@@ -1,4 +1,4 @@
-"""Files of products for the benchmarks of imports."""
+"""Product files for the import benchmarks."""
 
 import io
 import zipfile
@@ -10,7 +10,7 @@ TENANT = "bench"
 
 
 def lines(rows: int, prefix: str = "p") -> Iterator[str]:
-    """The rows of a file, each a product of its own."""
+    """Yield the rows of a file, each with a different product."""
     for number in range(1, rows + 1):
         yield f"{prefix}-{number:07},Product number {number:07},category-{number % CATEGORIES},{number},JPY\n"
 
@@ -20,7 +20,7 @@ def csv_file(rows: int, prefix: str = "p") -> bytes:
 
 
 def zip_file(files: int, rows: int) -> bytes:
-    """A ZIP of files, each with so many rows."""
+    """Build a ZIP with this many files, each with this many rows."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
         for number in range(1, files + 1):

@@ -1,4 +1,4 @@
-"""Time, memory and reads of the loader and of finalize_parent_job alone, each in a process of its own.
+"""Time, memory and reads of the loader and of finalize_parent_job alone, each in its own process.
 
 `python -m benchmarks.import_memory ENDPOINT BUCKET TABLE IMPORT_ID load|finish` is such a process.
 """
@@ -29,7 +29,7 @@ from .import_files import HEADER, TENANT, lines
 
 BUCKET, TABLE = "bench-imports", "bench-imports"
 STAGES = ("load", "finish")
-# One row in so many failed, and is read again for its cells.
+# One row in this many failed, and is read again for its cells.
 FAILED = 100
 _AT_ONCE = 25
 
@@ -37,7 +37,7 @@ type Figures = dict[str, float]
 
 
 def measured(endpoint: str, rows: int, say: Callable[[str], None]) -> Iterator[tuple[str, Figures]]:
-    """The figures of both stages: file, peak and what was used before, in MB; seconds; bytes read by those of the file.
+    """Figures of both stages: file, peak and baseline memory, in MB; seconds; bytes read as multiples of the file.
 
     Uses a bucket and a table that no function of the stack reads.
     """
@@ -99,7 +99,7 @@ def _create_bucket_and_table(finalization: Finalization) -> None:
 
 
 def _write_records(finalization: Finalization, key: ImportKey, rows: int) -> None:
-    """A record of every batch, as if the Map had run."""
+    """Write a record of every batch, as if the Map state had run."""
     client, at = finalization.table.client, datetime.now(UTC).isoformat()
     for records in batched(_records(rows), _AT_ONCE, strict=False):
         items = [{**key.batch(one.first_row), **one.values, "created_at": at} for one in records]
@@ -124,7 +124,7 @@ def _records(rows: int) -> Iterator[BatchRecord]:
 
 
 def _peak() -> float:
-    """In megabytes. `getrusage` would report the parent's if that was larger when the program began."""
+    """Peak memory in MB. `getrusage` would report the parent's peak if that was larger when the program began."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) * 1024 / 1e6
 

@@ -1,6 +1,7 @@
 """Imports of rows: speed, memory, bytes and costs: `python -m benchmarks.imports`. Prints as it goes.
 
-Speed and memory on a plain local stack; what is consumed on another one whose calls to DynamoDB and S3 are counted.
+Speed and memory are measured on a plain local stack, consumption on another one whose DynamoDB and S3 calls are
+counted.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from .results import show, size
 from .stacks import Metered, metered, plain
 
 MANY_ROWS, ZIP_FILES, ZIP_ROWS = 100_000, size(100, 2), size(50, 5)
-# One standard execution of `command` for each row: states without a retry, as docs/costs.md counts them.
+# One standard execution of `command` per row: transitions without a retry, as docs/costs.md counts them.
 STATES_OF_A_COMMAND = {"PRODUCT": 10, "data alone": 8}
 _PRICES = Path(__file__).with_name("prices.json")
 _SAY_EVERY = 10.0
@@ -80,7 +81,7 @@ def _speed(stack: Stack, pid: int, rows: int, options: Mapping[str, Any]) -> lis
 
 
 def _import(stack: Stack, data: bytes, fields: Mapping[str, Any], name: str = "products.csv") -> ImportView:
-    """Run an import to its end, and say how far it is."""
+    """Run an import to its end, and print its progress."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / name
         file.write_bytes(data)
@@ -97,7 +98,7 @@ def _import(stack: Stack, data: bytes, fields: Mapping[str, Any], name: str = "p
 
 @contextmanager
 def _memory(pid: int) -> Iterator[list[float]]:
-    """Peak resident memory of the largest process below this one, and of all together, in MB."""
+    """Peak resident memory, in MB, of this process's largest descendant and of all descendants together."""
     peak, over = [0.0, 0.0], threading.Event()
 
     def watch() -> None:

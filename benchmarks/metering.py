@@ -1,4 +1,4 @@
-"""A proxy before DynamoDB that counts the consumed capacity."""
+"""A proxy in front of DynamoDB that counts consumed capacity."""
 
 import http.client
 import json
@@ -17,9 +17,11 @@ _METERED = _READS | {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "T
 
 @dataclass
 class Meter:
-    """calls: by operation. writes, reads: capacity units, those of indexes included. refused: of `writes`, those of
-    calls that a condition refused: DynamoDB charges them and does not say how much, so each item counts as 1 KB.
-    written, read: units by table, without those of refused calls.
+    """Counted consumption.
+
+    calls: by operation. writes, reads: capacity units, including those of indexes. refused: the part of `writes` that
+    failed conditions consumed: DynamoDB charges them without saying how much, so each item counts as 1 KB.
+    written, read: units by table, without those of failed conditions.
     """
 
     calls: Counter[str] = field(default_factory=Counter)
@@ -38,7 +40,7 @@ class Meter:
             self.writes = self.reads = self.refused = 0.0
 
     def note(self, operation: str, request: dict[str, Any], status: int, answer: dict[str, Any]) -> None:
-        """Count one call and its answer."""
+        """Count one call and its response."""
         if operation not in _METERED:
             return
         with self._lock:
@@ -66,7 +68,7 @@ def _add(total: dict[str, float], units: Mapping[str, float]) -> None:
 
 
 def _units(answer: dict[str, Any]) -> dict[str, float]:
-    """By table."""
+    """Units by table."""
     consumed = answer.get("ConsumedCapacity", [])
     parts = consumed if isinstance(consumed, list) else [consumed]
     units: dict[str, float] = {}
@@ -76,7 +78,7 @@ def _units(answer: dict[str, Any]) -> dict[str, float]:
 
 
 def _asked_for(request: dict[str, Any]) -> dict[str, float]:
-    """MiniStack does not report this: one unit a key, or half of one, whether or not the item exists."""
+    """Estimate what MiniStack does not report: one unit per key, or half of one, whether or not the item exists."""
     tables = request["RequestItems"].items()
     return {name: len(one["Keys"]) * (1.0 if one.get("ConsistentRead") else 0.5) for name, one in tables}
 
@@ -89,7 +91,7 @@ def _refused(request: dict[str, Any], answer: dict[str, Any]) -> float:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Forwards each request, and asks for its consumed capacity."""
+    """Forwards each request, with a request for its consumed capacity."""
 
     protocol_version = "HTTP/1.1"
     server: "Proxy"
@@ -134,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Proxy(ThreadingHTTPServer):
-    """target: the endpoint of DynamoDB; may be set later. meter: the capacity consumed through this proxy."""
+    """Proxy of DynamoDB. target: its endpoint; may be set later. meter: the capacity consumed through this proxy."""
 
     daemon_threads = True
 
@@ -150,7 +152,7 @@ class Proxy(ThreadingHTTPServer):
 
 @contextmanager
 def proxy() -> Iterator[Proxy]:
-    """A proxy in threads of this process, for the length of a block."""
+    """Run a proxy in threads of this process, for the length of a block."""
     with Proxy() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

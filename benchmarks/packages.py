@@ -1,4 +1,4 @@
-"""Folders of packages as on Lambda: the runtime's own, our layers, and Powertools as a layer."""
+"""Package folders as on Lambda: the runtime's own, our layers, and Powertools as a layer."""
 
 import compileall
 import io
@@ -23,12 +23,12 @@ def runtime() -> Path:
 
 
 def powertools() -> Path:
-    """Powertools with its dependencies, compiled, as `pip install --target` leaves them."""
+    """Powertools with its dependencies, compiled, as `pip install --target` installs them."""
     return _compiled(_installed("powertools", _pinned() - _RUNTIME))
 
 
 def without_bytecode(folder: Path) -> Path:
-    """A copy, as an archive of sources alone would be unpacked."""
+    """Copy the folder without bytecode, as if unpacked from an archive of sources."""
     target = _STAGE / f"{folder.parent.name}-{folder.name}-sources"
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(folder, target, ignore=shutil.ignore_patterns(_BYTECODE))

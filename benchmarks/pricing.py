@@ -12,7 +12,7 @@ _EXPRESS_GB, _EXPRESS_SECONDS = 64 / 1024, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The consumption of an order or a user.
+    """Consumption of one order or user.
 
     seconds: from an execution's start to its end. milliseconds: of all invocations.
     """
@@ -41,7 +41,7 @@ class Use:
 
 
 def costs(use: Use, prices: Mapping[str, float]) -> dict[str, float]:
-    """Its cost, by service."""
+    """Cost in dollars, by service."""
     return {
         "Step Functions": use.transitions * prices["state_transition"],
         "Lambda": use.invocations * prices["lambda_request"]
@@ -53,11 +53,11 @@ def costs(use: Use, prices: Mapping[str, float]) -> dict[str, float]:
 
 
 def express_cost(use: Use, prices: Mapping[str, float]) -> float:
-    """The cost of the state machine alone as an express workflow."""
+    """Cost of the state machine alone as an express workflow."""
     return prices["express_request"] + express_seconds(use.seconds, prices)
 
 
 def express_seconds(seconds: float, prices: Mapping[str, float]) -> float:
-    """The cost of the time of one express execution."""
+    """Cost of the duration of one express execution."""
     billed = -(-seconds // _EXPRESS_SECONDS) * _EXPRESS_SECONDS
     return billed * _EXPRESS_GB * prices["express_gb_second"]

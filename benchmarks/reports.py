@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _applied(stack: Stack) -> list[list[str]]:
-    """The consumer's code alone, in this process: an order is placed and confirmed."""
+    """Measure the consumer's code alone, in this process: an order is placed and confirmed."""
     counting = Counting(stack.dynamodb)
     table = ReportsTable(stack.outputs["ReportsTable"], stack.outputs["IdempotencyTable"])
     reports = Reports(counting, table)
@@ -80,7 +80,7 @@ def _through_the_stream(stack: Stack) -> list[list[str]]:
 
 
 def _replayed(stack: Stack, port: int, size: int) -> list[list[str]]:
-    """The command in a separate process, to measure its memory."""
+    """Measure the replay command in a separate process, for its memory."""
     with _mapping_off(stack), tempfile.TemporaryDirectory() as folder:
         _write(stack, size, day=_DAY)
         began = time.perf_counter()

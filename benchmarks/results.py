@@ -1,4 +1,4 @@
-"""How large a benchmark is, and where its figures go: to the terminal and, with WRITE=1, to docs/benchmarks.md.
+"""The size of a benchmark, and the destination of its figures: the terminal and, with WRITE=1, docs/benchmarks.md.
 
 SMALLEST=1 is for `make test`, which only checks that every benchmark still runs.
 """
@@ -18,7 +18,7 @@ from stepwise.local.emulator.emulator import ROOT
 
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 _SMALLEST = os.environ.get("SMALLEST") == "1"
-# Before the benchmark adds to it.
+# Captured before the benchmark adds to it.
 _LOAD = os.getloadavg()[0]
 _SECTION = re.compile(
     r"^<!-- figures of (?P<name>[\w. -]+?)(?:, sha256 (?P<digest>\w+))? -->\n(?P<body>.*?)^<!-- end -->$",
@@ -28,9 +28,10 @@ _SECTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the document that one program writes. name: of the program, with its arguments. body: "" if unwritten.
+    """A section of the document that one program writes. name: of the program, with its arguments. body: "" if
+    unwritten.
 
-    digest: of the body, so that a figure that somebody typed is found.
+    digest: of the body, to detect figures edited by hand.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Section:
 
 
 def size[T](usual: T, smallest: T) -> T:
-    """The usual size, or the smallest that still runs all the code."""
+    """Return the usual size, or the smallest one that still runs all the code."""
     return smallest if _SMALLEST else usual
 
 
@@ -57,7 +58,7 @@ def show(name: str, *tables: Table) -> None:
 
 
 def with_section(text: str, name: str, body: str) -> str:
-    """The text with another body of a section. Raises ValueError unless it has the section once."""
+    """Replace the body of a section in the text. Raises ValueError unless the text has the section once."""
 
     def replaced(found: re.Match[str]) -> str:
         return f"<!-- figures of {name}, sha256 {_digest(body)} -->\n{body}<!-- end -->" if is_it(found) else found[0]
@@ -75,7 +76,7 @@ def sections(text: str) -> Iterator[Section]:
 
 
 def written(name: str, row: str) -> dict[str, str]:
-    """The figures of a program's first row of this name, by column. Raises LookupError if it has not written any."""
+    """Figures of a program's first row with this name, by column. Raises LookupError if there is none."""
     for section in sections(DOCUMENT.read_text()):
         heads: list[str] = []
         for line in section.body.splitlines() if section.name == name else []:
@@ -98,7 +99,7 @@ def _body(tables: tuple[Table, ...]) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A table of the terminal as one of Markdown, below its title."""
+    """Convert a terminal table to Markdown, below its title."""
     rows = [[str(column.header) for column in table.columns], ["---"] * len(table.columns)]
     rows += [list(map(str, cells)) for cells in zip(*(column.cells for column in table.columns), strict=True)]
     return f"**{table.title}**\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in rows)

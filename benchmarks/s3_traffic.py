@@ -1,4 +1,4 @@
-"""A proxy before S3 that counts requests and the bytes that are read, by bucket."""
+"""A proxy in front of S3 that counts requests and bytes read, by bucket."""
 
 import http.client
 import threading
@@ -35,7 +35,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
-    do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _forward  # the names that http.server calls
+    do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _forward  # http.server calls these names
 
     @override
     def log_message(self, format: str, *arguments: Any) -> None:
@@ -43,7 +43,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class S3Proxy(ThreadingHTTPServer):
-    """target: the endpoint of S3; may be set later.
+    """Proxy of S3. target: its endpoint; may be set later.
 
     requests: by method and bucket. received: bytes of GETs, by bucket.
     """
@@ -76,7 +76,7 @@ class S3Proxy(ThreadingHTTPServer):
 
 @contextmanager
 def s3_proxy() -> Iterator[S3Proxy]:
-    """A proxy in threads of this process, for the length of a block."""
+    """Run a proxy in threads of this process, for the length of a block."""
     with S3Proxy() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

@@ -16,7 +16,7 @@ from .s3_traffic import S3Proxy, s3_proxy
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A stack, and the emulator that it is deployed to."""
+    """A stack, and the emulator it is deployed to."""
 
     stack: Stack
     running: emulator.Emulator
@@ -30,14 +30,14 @@ class Metered(Plain):
     s3: S3Proxy
 
 
-# The stacks that are kept for the next benchmark, and the end of the block that shares them.
+# Stacks kept for the next benchmark, and the exit of the block that shares them.
 _kept: dict[Callable[..., Any], Any] = {}
 _until: list[ExitStack] = []
 
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Within the block, all benchmarks of this process run on one metered stack."""
+    """Run all benchmarks of this process on one metered stack, within the block."""
     with ExitStack() as until:
         _until.append(until)
         try:
@@ -76,7 +76,7 @@ def plain() -> Iterator[Plain]:
 @_shareable
 @contextmanager
 def metered() -> Iterator[Metered]:
-    # Unsigned, because a signature covers what the proxies change.
+    # Unsigned, because a signature covers parts that the proxies change.
     with proxy() as dynamodb, s3_proxy() as s3:
         settings = {"AWS_ENDPOINT_URL_DYNAMODB": dynamodb.endpoint, "AWS_ENDPOINT_URL_S3": s3.endpoint, "AUTH": "false"}
         with emulator.attached(settings) as running:

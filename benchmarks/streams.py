@@ -1,4 +1,4 @@
-"""Records a second through the emulator's stream mappings: `python -m benchmarks.streams`. Prints a table.
+"""Records per second through the emulator's stream mappings: `python -m benchmarks.streams`. Prints a table.
 
 Several functions read the stream of one table concurrently, each from its beginning.
 """
@@ -30,7 +30,7 @@ def handler(event, context):
 
 @dataclass(frozen=True)
 class Reader:
-    """A function that reads the stream. seconds: per batch. settings: of its mapping."""
+    """A function that reads the stream. seconds: per batch. settings: of its event source mapping."""
 
     name: str
     seconds: float
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _written(account: Account) -> str:
-    """A table's stream with the records. Returns its ARN."""
+    """Create a table and write the records. Returns the ARN of its stream."""
     client = account.client("dynamodb")
     table = client.create_table(
         TableName="records",
@@ -85,7 +85,7 @@ def _item(number: int) -> dict[str, Any]:
 
 
 def _function(account: Account, reader: Reader, notes: Path) -> Function:
-    """A function with a running worker."""
+    """Deploy a function with a running worker."""
     function = account.function(_COUNT.format(seconds=reader.seconds, notes=notes))
     function.call({"Records": []})
     return function
@@ -102,7 +102,7 @@ def _map(function: Function, stream: str, reader: Reader) -> None:
 
 
 def _ended(notes: list[Path], began: float) -> list[float]:
-    """The seconds until each reader had all its records."""
+    """Seconds until each reader had all its records."""
     ended: dict[int, float] = {}
     while len(ended) < len(notes):
         for at, note in enumerate(notes):

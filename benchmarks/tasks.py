@@ -1,6 +1,6 @@
-"""Tasks: items a second, and what an item consumes and costs: `python -m benchmarks.tasks`. Prints as it goes.
+"""Tasks: items per second, and consumption and cost of an item: `python -m benchmarks.tasks`. Prints as it goes.
 
-Speed on a plain local stack; what is consumed on another one whose calls to DynamoDB are counted.
+Speed is measured on a plain local stack, consumption on another one whose DynamoDB calls are counted.
 """
 
 import argparse
@@ -61,14 +61,14 @@ def _arguments() -> argparse.Namespace:
 
 
 def objects(stack: Stack, count: int) -> Items:
-    """Items of checksum-object, which all read one object."""
+    """Items for checksum-object, which all read one object."""
     item = {"bucket": stack.outputs["JobsBucket"], "key": "bench/object"}
     stack.client("s3").put_object(Bucket=item["bucket"], Key=item["key"], Body=os.urandom(OBJECT_BYTES))
     return [item] * count
 
 
 def products(stack: Stack, count: int) -> Items:
-    """Items of rebuild-read-model. Their targets show the newest version already."""
+    """Items for rebuild-read-model. Their targets already show the newest version."""
     documents = [commands.command(f"p-{number}", 1, mode="sync") for number in range(count)]
     for document in documents:
         publish(stack, document)

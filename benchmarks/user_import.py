@@ -20,10 +20,11 @@ from stepwise.operations import user_imports
 from stepwise.operations.stack import Stack
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
-from user_import.creation import Creation, RowTask
+from user_import.creation import Creation
 from user_import.errors import TooManyRows
 from user_import.files import Files
-from user_import.profiles import ProfileNames
+from user_import.requests import RowTask
+from user_import.user import ProfileNames
 
 from .results import show, size
 from .stacks import plain
@@ -38,7 +39,7 @@ PREFIX = "TestFile_"
 
 @dataclass
 class Traffic:
-    """Calls to S3, and bytes of files received."""
+    """Number of calls to S3, and bytes of files received."""
 
     requests: int = 0
     received: int = 0
@@ -93,7 +94,7 @@ def _read(stack: Stack, rows: int) -> list[str]:
 
 
 def _import_by_pointers(bucket: Bucket, source: Source, rows: int) -> None:
-    """Everything that an import reads, from Initialize to the last row, without creating users."""
+    """Read everything that an import reads, from Initialize to the last row, without creating users."""
     files = Files(bucket, PREFIX, rows)
     files.check_start(files.chosen(source.key, None), DEFAULTS)
     found = files.count(source, DEFAULTS)
@@ -107,7 +108,7 @@ def _import_by_pointers(bucket: Bucket, source: Source, rows: int) -> None:
 
 
 def _import_by_scanning(bucket: Bucket, source: Source, rows: int) -> None:
-    """The way of common samples: each row downloads the file and looks for its line."""
+    """Read as common samples do: each row downloads the file and searches for its line."""
     for number in range(1, rows + 1):
         text = io.StringIO(b"".join(bucket.stream(source)).decode(), newline="")
         next(itertools.islice(csv.DictReader(text), number - 1, None))
@@ -181,7 +182,7 @@ def _refused(files: Files, source: Source) -> None:
 
 
 def _peak() -> float:
-    """In megabytes. `getrusage` would report the parent's if that was larger when the program began."""
+    """Peak memory in MB. `getrusage` would report the parent's peak if that was larger when the program began."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) * 1024 / 1e6
 

@@ -1,1 +1,1 @@
-"""Handlers to compare the deployed ones with."""
+"""Handlers for comparison with the deployed ones."""

@@ -1,4 +1,4 @@
-"""The minimum of a function with DynamoDB: a client and a call."""
+"""Minimal function with DynamoDB: one client and one call."""
 
 from typing import Any
 

@@ -21,7 +21,7 @@ class Context:
 
 
 def protected(client: Any, *, records: str, rows: str) -> tuple[Callable[[str], Any], Callable[[str], None]]:
-    """A call that puts a row, and one that fails."""
+    """Return a call that puts a row, and one that fails."""
     layer = DynamoDBPersistenceLayer(table_name=records, key_attr="pk", boto3_client=client)
     config = IdempotencyConfig(event_key_jmespath="order_id", payload_validation_jmespath="order_id")
     config.register_lambda_context(Context())

@@ -1,6 +1,6 @@
 """process_order on Powertools: Logger, Tracer, idempotency by order_id, msgspec for the order.
 
-Written for a fast start: Tracer patches only botocore, as we do. By default it tries every library that it knows.
+Tuned for a fast start: Tracer patches only botocore, as we do. By default it tries every library that it knows.
 """
 
 from typing import Annotated, Any, Literal

@@ -1,10 +1,10 @@
-"""User import: creates Amazon Connect users from a CSV file, with one outcome for every row.
+"""User import: creates Amazon Connect users from a CSV file, with one outcome for every row. See docs/user-import.md.
 
-handlers, upload_handlers   the Lambda handlers; tasks: their events
-imports                     the other states, one method each; request, files, csv_file, results: its inputs and outputs
-encoding                    detects and checks a file's encoding; retry: which results of an earlier import are kept
-creation                    UserCreate, on its own: user (the rules of a row), profiles, outcomes (codes and sentences)
-instances                   the instance: found or created, waited for, deleted
-bucket, connect             all that is said to S3 and to Amazon Connect; backoff: how long it waits for the latter
-uploads                     the start by an upload; errors: why a row, or an import, fails
+handlers, requests    the Lambda handlers and their events; uploads: the start by an upload
+imports               the states, one method each, except UserCreate: creation
+files, csv_file       the imported file and the results; results: their rows, outcomes and sentences
+retry                 which results of an earlier import are kept
+user                  the rules of a row, and its profiles
+instances             the instance: found or created, waited for, deleted
+bucket, connect       all calls to S3 and to Amazon Connect; errors: why a row, or an import, fails
 """

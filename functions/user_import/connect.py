@@ -1,4 +1,4 @@
-"""All calls to Amazon Connect. Maps its errors by their code and drops their messages."""
+"""All calls to Amazon Connect. Maps its errors by their code and drops their messages; waits where it throttles."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError, ParamValidationError
 
-from .backoff import Backoff
 from .errors import (
     ConnectDenied,
     ConnectRefused,
@@ -18,11 +17,50 @@ from .errors import (
     UserExists,
     UserQuotaExceeded,
 )
-from .profiles import ProfileIds
-from .user import User
+from .user import ProfileIds, User
 
 if TYPE_CHECKING:
     from mypy_boto3_connect import ConnectClient
+import random
+import time
+from datetime import timedelta
+from itertools import count
+
+from runtime.context import LambdaContext
+
+# Connect refills two tokens a second for all callers, so a longer pause would leave tokens unused.
+_FIRST_SECONDS, _MAX_SECONDS = 1.0, 2.0
+# Reserved at the end of an invocation for a last call to Connect, which may take 2 + 10 s.
+_RESERVE = timedelta(seconds=13)
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """until: when to give up, by `clock`. clock, sleep: in seconds. jitter: returns a number from 0 to 1."""
+
+    until: float
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    jitter: Callable[[], float] = random.random
+
+    def call[R](self, operation: Callable[[], R], *, on: tuple[type[Exception], ...]) -> R:
+        """Call until it raises none of these errors. After `until`, raise the last error."""
+        for attempt in count():
+            try:
+                return operation()
+            except on:
+                pause = self.jitter() * min(_MAX_SECONDS, _FIRST_SECONDS * 2**attempt)
+                if self.clock() + pause >= self.until:
+                    raise
+            self.sleep(pause)
+        raise AssertionError("unreachable")
+
+
+def backoff_until(context: LambdaContext) -> float:
+    """How long to wait for Connect, on the monotonic clock."""
+    remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
+    return time.monotonic() + (remaining - _RESERVE).total_seconds()
+
 
 ACTIVE = "ACTIVE"
 CREATION_FAILED = "CREATION_FAILED"

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from idempotency import NEVER_HAPPENED, Happened, LeaseStore, Resolution, Unknown, Work
-from runtime.encodings import UTF_8, Encoding
 from runtime.objects import BucketUnavailable
 
 from .bucket import Bucket, Source
 from .connect import Connect, FoundUser
-from .csv_file import RowPointer, parse_row
+from .csv_file import parse_row
 from .errors import (
     ConnectError,
     ConnectThrottled,
@@ -22,9 +21,9 @@ from .errors import (
     UsernameRepeated,
     UserNotVisible,
 )
-from .outcomes import PASSWORD_NOT_SET, Outcome
-from .profiles import ProfileIds, ProfileNames
-from .user import User
+from .requests import RowTask
+from .results import PASSWORD_NOT_SET, Outcome
+from .user import ProfileIds, ProfileNames, User
 
 ROW_TAG = "stepwise-import-row"
 
@@ -32,29 +31,6 @@ ROW_TAG = "stepwise-import-row"
 CREATE_USER = Work("UserCreate", Unknown.RESOLVE, final=(), harmless=(ConnectError, ConnectThrottled))
 # A crashed owner's lease expires when its invocation would have timed out. A retry waits for that, but no longer.
 _MIN_TIME_AFTER_WAITING = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class RowTask:
-    """One row of one import.
-
-    origin: key of the import's first file, which identifies the user even in a retry from another file.
-    profiles: ids by name; None to create nothing, in which case any name is accepted.
-    """
-
-    import_id: str
-    source: Source
-    origin: str
-    columns: tuple[str, ...]
-    pointer: RowPointer
-    instance_id: str | None
-    profiles: ProfileIds | None
-    validate_only: bool
-    encoding: Encoding = UTF_8
-
-    @property
-    def row(self) -> int:
-        return self.pointer.number
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,9 @@ from .errors import (
     UnclosedQuote,
     WrongEncoding,
 )
-from .outcomes import NOT_REGISTERED, Outcome
-from .profiles import ProfileNames, profile_names
-from .results import Result, ResultKey
+from .results import NOT_REGISTERED, Outcome, Result, ResultKey
 from .retry import Kept, began, content, import_noted
+from .user import ProfileNames, profile_names
 
 _MAX_COUNTED = 1_000_000
 # Bytes. The longest result of 3,000 rows needs a third of it.

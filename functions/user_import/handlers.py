@@ -1,7 +1,15 @@
-"""Lambda handlers of the user import, one for each state."""
+"""Every Lambda handler of the user import.
+
+| handler                                                | called by                                  |
+| ------------------------------------------------------ | ------------------------------------------ |
+| start_user_import                                      | the event of an upload to the users' bucket |
+| initialize, create_instance, check_instance_existence,  | the machine's states of the same names     |
+| count_csv_files, result_csv_file_create,               |                                            |
+| user_create, register_result                           |                                            |
+"""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -9,17 +17,26 @@ from runtime.clients import client, single_try_client
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store
 
-from . import tasks
-from .backoff import Backoff
-from .bucket import Bucket
-from .connect import Connect, forget_messages
-from .creation import Creation, RowTask
-from .files import Files
-from .imports import Imports
-from .instances import AllowedInstances, Instances, default_alias
-from .profiles import ProfileNames, listed_names
-from .request import ImportRequest, parse_request
-from .tasks import backoff_until
+from .requests import (
+    CheckInstanceExistence,
+    CountCsvFiles,
+    CreateInstance,
+    ImportRequest,
+    RegisterResult,
+    ResultCsvFileCreate,
+    RowTask,
+    parse_request,
+    row_task,
+)
+from .uploads import Upload, Uploads, parse_upload
+from .user import ProfileNames, listed_names
+
+# Each function needs some of these only.
+if TYPE_CHECKING:
+    from .bucket import Bucket
+    from .connect import Connect
+    from .creation import Creation
+    from .imports import Imports
 
 
 class Environment(StoreEnvironment):
@@ -30,6 +47,7 @@ class Environment(StoreEnvironment):
 
     users_bucket: str
     user_file_prefix: str
+    user_import_arn: str
     max_import_rows: int
     stack_name: str
     stack_id: str
@@ -41,33 +59,49 @@ class Environment(StoreEnvironment):
     allow_reset: str = "false"
 
 
-@cache
-def environment() -> Environment:
-    return Environment()
+environment = Environment()
 
 
 @cache
 def connect_client() -> Any:
+    from .connect import forget_messages
+
     return forget_messages(single_try_client("connect"))
 
 
-def imports(call: Call) -> Imports:
+@cache
+def uploads() -> Uploads:
+    from runtime.machine import Machine
+
+    return Uploads(Machine.of(environment.user_import_arn), environment.user_file_prefix)
+
+
+def imports(call: Call) -> "Imports":
     """Everything except creating users."""
-    settings = environment()
-    bucket = Bucket(client("s3"), settings.users_bucket)
-    alias = settings.connect_instance_alias or default_alias(settings.stack_name, settings.stack_id)
-    allowed = AllowedInstances.parse(settings.connect_instance_arns)
-    may_reset = settings.allow_reset == "true"
-    instances = Instances(_connect(call), settings.stack_name, alias, allowed, may_reset)
-    return Imports(Files(bucket, settings.user_file_prefix, settings.max_import_rows), instances, _defaults())
+    from .files import Files
+    from .imports import Imports
+    from .instances import AllowedInstances, Instances, default_alias
+
+    alias = environment.connect_instance_alias or default_alias(environment.stack_name, environment.stack_id)
+    allowed = AllowedInstances.parse(environment.connect_instance_arns)
+    may_reset = environment.allow_reset == "true"
+    instances = Instances(_connect(call), environment.stack_name, alias, allowed, may_reset)
+    files = Files(_bucket(), environment.user_file_prefix, environment.max_import_rows)
+    return Imports(files, instances, _defaults())
 
 
-def creation(call: Call) -> Creation:
+def creation(call: Call) -> "Creation":
     """Creating users."""
-    settings = environment()
-    bucket = Bucket(client("s3"), settings.users_bucket)
-    allowed = listed_names(settings.allowed_security_profiles)
-    return Creation(bucket, _connect(call), lease_store(settings), _defaults(), allowed)
+    from .creation import Creation
+
+    allowed = listed_names(environment.allowed_security_profiles)
+    return Creation(_bucket(), _connect(call), lease_store(environment), _defaults(), allowed)
+
+
+@handler(parse_upload, ids=("key",))
+def start_user_import(upload: Upload, _call: Call) -> dict[str, str]:
+    """Start the import of an uploaded file (event *Object Created*). Failed events go to the dead-letter queue."""
+    return {"import_id": uploads().start(upload.bucket, upload.key, upload.version_id)}
 
 
 @handler(parse_request)
@@ -76,45 +110,53 @@ def initialize(request: ImportRequest, call: Call) -> Any:
     return msgspec.to_builtins(msgspec.structs.replace(imports(call).plan(request), began=call.at))
 
 
-@handler(tasks.CreateInstance.parse, ids=("import_id",))
-def create_instance(task: tasks.CreateInstance, call: Call) -> Any:
+@handler(CreateInstance.parse, ids=("import_id",))
+def create_instance(task: CreateInstance, call: Call) -> Any:
     """Find or create the stack's instance, unless the import only validates."""
     return {"instance_id": imports(call).instance(task)}
 
 
-@handler(tasks.CheckInstanceExistence.parse, ids=("import_id", "instance_id", "checks"))
-def check_instance_existence(task: tasks.CheckInstanceExistence, call: Call) -> Any:
+@handler(CheckInstanceExistence.parse, ids=("import_id", "instance_id", "checks"))
+def check_instance_existence(task: CheckInstanceExistence, call: Call) -> Any:
     """Return READY if the instance is ready, else WAIT."""
     return imports(call).check(task)
 
 
-@handler(tasks.CountCsvFiles.parse, ids=("import_id",))
-def count_csv_files(task: tasks.CountCsvFiles, call: Call) -> Any:
+@handler(CountCsvFiles.parse, ids=("import_id",))
+def count_csv_files(task: CountCsvFiles, call: Call) -> Any:
     """Return a pointer to each row to run, and map profile names to ids."""
     return imports(call).count(task)
 
 
-@handler(tasks.ResultCsvFileCreate.parse, ids=("import_id",))
-def result_csv_file_create(task: tasks.ResultCsvFileCreate, call: Call) -> Any:
+@handler(ResultCsvFileCreate.parse, ids=("import_id",))
+def result_csv_file_create(task: ResultCsvFileCreate, call: Call) -> Any:
     """Write a result file with NotRegistered in every row."""
     return imports(call).announce(task)
 
 
-@handler(tasks.row_task, ids=("import_id", "row"))
+@handler(row_task, ids=("import_id", "row"))
 def user_create(task: RowTask, call: Call) -> str:
     """Create the user of one row."""
     return str(creation(call).run(task, call.deadline))
 
 
-@handler(tasks.RegisterResult.parse, ids=("import_id",))
-def register_result(task: tasks.RegisterResult, call: Call) -> Any:
+@handler(RegisterResult.parse, ids=("import_id",))
+def register_result(task: RegisterResult, call: Call) -> Any:
     """Write the result file and return a summary."""
     return imports(call).register(task)
 
 
-def _connect(call: Call) -> Connect:
+def _bucket() -> "Bucket":
+    from .bucket import Bucket
+
+    return Bucket(client("s3"), environment.users_bucket)
+
+
+def _connect(call: Call) -> "Connect":
+    from .connect import Backoff, Connect, backoff_until
+
     return Connect(connect_client(), Backoff(backoff_until(call)))
 
 
 def _defaults() -> ProfileNames:
-    return ProfileNames(environment().default_security_profile, environment().default_routing_profile)
+    return ProfileNames(environment.default_security_profile, environment.default_routing_profile)

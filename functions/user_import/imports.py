@@ -12,20 +12,20 @@ from .bucket import Source
 from .errors import ImportRefused, NoImportFile
 from .files import Files, Rows, merged
 from .instances import Instances
-from .outcomes import Outcome
-from .profiles import ProfileIds, ProfileNames, used
-from .request import ImportRequest
-from .results import Result
-from .retry import Imported, Kept, kept, note, noted
-from .tasks import (
+from .requests import (
     SCHEMA,
     CheckInstanceExistence,
     CountCsvFiles,
     CreateInstance,
+    ImportRequest,
     Plan,
     RegisterResult,
     ResultCsvFileCreate,
 )
+from .results import Outcome, Result
+from .retry import Imported, Kept, kept, note, noted
+from .user import ProfileIds, ProfileNames
+from .user import used_profiles as used
 
 READY, WAIT = "READY", "WAIT"
 

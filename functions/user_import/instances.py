@@ -16,7 +16,7 @@ from .errors import (
     InstanceNotReady,
     InvalidImport,
 )
-from .profiles import ProfileNames
+from .user import ProfileNames
 
 STACK_TAG = "stepwise-stack"
 

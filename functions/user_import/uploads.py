@@ -5,7 +5,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from runtime.validation import parser
@@ -14,7 +13,7 @@ from .bucket import date_in_name
 from .errors import UploadNameInvalid
 
 if TYPE_CHECKING:
-    from mypy_boto3_stepfunctions import SFNClient
+    from runtime.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +54,15 @@ def parse_upload(event: Any) -> Upload:
 
 @dataclass(frozen=True, slots=True)
 class Uploads:
-    """client: a `boto3.client("stepfunctions")`. machine: ARN of user-import. prefix: of the files to import."""
+    """machine: user-import. prefix: of the files to import."""
 
-    client: "SFNClient"
-    machine: str
+    machine: "Machine"
     prefix: str
 
     def start(self, bucket: str, key: str, version_id: str) -> str:
         """Start the import of an uploaded file, unless it was started before. Returns the execution's name.
 
-        Raises UploadNameInvalid, ClientError.
+        Raises UploadNameInvalid, ExecutionsUnavailable.
         """
         date = date_in_name(key, self.prefix) if key.startswith(self.prefix) else None
         if date is None:
@@ -72,12 +70,7 @@ class Uploads:
                 f"{key}: must end in {self.prefix}<yyyymmdd>.csv, with a valid date, and be in no folder"
             )
         name = execution_name(bucket, key, version_id, date)
-        document = json.dumps({"key": key, "version_id": version_id})
-        try:
-            self.client.start_execution(stateMachineArn=self.machine, name=name, input=document)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ExecutionAlreadyExists":
-                raise
+        self.machine.start(name, {"key": key, "version_id": version_id})
         return name
 
 

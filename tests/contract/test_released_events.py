@@ -14,7 +14,7 @@ from tests.kit.project import read_json
 from tests.kit.released import kept
 from tests.kit.template import FUNCTIONS
 from user_import.errors import InvalidImport
-from user_import.tasks import SCHEMA, CountCsvFiles, UserCreate
+from user_import.requests import SCHEMA, CountCsvFiles, UserCreate
 
 EVENTS: Mapping[str, Any] = read_json(kept())
 BY_HANDLER = {function.handler: function for function in FUNCTIONS.values()}

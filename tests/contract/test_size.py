@@ -49,7 +49,13 @@ def test_counts_are_the_same_after_the_move() -> None:
     assert moved.counts() == TREE.counts()
 
 
-@pytest.mark.parametrize(("texts", "blocks"), [([LINES], []), ([LINES, f"import os\n\n  {LINES}"], [10, 10])])
+IMPORTS = f"from steps import (\n{''.join(f'    step_{number},\n' for number in range(10))})\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "blocks"),
+    [([LINES], []), ([LINES, f"import os\n\n  {LINES}"], [10, 10]), ([IMPORTS, IMPORTS], [])],
+)
 def test_repeated_block_counts_where_it_stands(texts: list[str], blocks: list[int]) -> None:
     assert [*repeated(texts)] == blocks
 

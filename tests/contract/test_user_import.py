@@ -17,13 +17,12 @@ from tests.kit.iam import granted
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
 from tests.kit.project import leaves, transient_errors
 from tests.kit.template import FUNCTIONS, TEMPLATE, allowed, of_type
+from user_import.connect import backoff_until
 from user_import.creation import ROW_TAG
 from user_import.csv_file import MAX_ROW, RowPointer
 from user_import.errors import ConnectError, ImportRefused, InvalidRow
-from user_import.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome
-from user_import.results import ResultKey
+from user_import.results import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome, ResultKey
 from user_import.retry import Kept
-from user_import.tasks import backoff_until
 from user_import.user import User
 
 IMPORT = MACHINES["UserImport"]

@@ -34,6 +34,7 @@ _HANDLER = re.compile(r"\bHandler: ([\w.]+)\.(\w+)")
 _ALARM = re.compile(r"Type: AWS::CloudWatch::(?:Composite)?Alarm\b")
 # A section of a page, or an earlier version's file.
 _DECISION = re.compile(r"^(?:## \d+[.,] |\*\*What\.?\*\*)", re.MULTILINE)
+_IMPORTED = re.compile(r"^from \S+ import \([^)]*\)", re.MULTILINE)
 _LEFT_OUT = re.compile(r"^(import|from) |^[\])}]*,?$|^#")
 
 
@@ -131,7 +132,8 @@ class Tree:
 
 def repeated(texts: Iterable[str]) -> Iterator[int]:
     """The length of each block of lines that is also somewhere else. Blank lines, imports and comments are left out."""
-    files = [[line for line in map(str.strip, text.splitlines()) if not _LEFT_OUT.match(line)] for text in texts]
+    bare = (map(str.strip, _IMPORTED.sub("", text).splitlines()) for text in texts)
+    files = [[line for line in lines if not _LEFT_OUT.match(line)] for lines in bare]
     times = Counter(window for lines in files for window in _windows(lines))
     for lines in files:
         covered = {

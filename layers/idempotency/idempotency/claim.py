@@ -12,7 +12,7 @@ from .payloads import PayloadHash
 from .records import LeaseRecord, Status
 from .work import Unknown, Work
 
-# More than the clocks of two machines differ.
+# More than the clock skew between two machines.
 _MARGIN = timedelta(seconds=1)
 
 
@@ -52,7 +52,7 @@ class Claim:
     deadline: datetime
 
     def end(self, now: datetime) -> datetime:
-        """When a lease expires that is acquired or extended now."""
+        """Return when a lease that is acquired or extended now expires."""
         duration = self.work.duration
         return (min(self.deadline, now + duration) if duration else self.deadline) + _MARGIN
 
@@ -77,7 +77,7 @@ class Claim:
     def became(
         self, record: LeaseRecord, status: Status, now: datetime, *, unsure: bool, unlisted: bool = False, **more: Any
     ) -> LeaseRecord:
-        """This owner's record in another status; `more` as for `LeaseTable.became`."""
+        """This owner's record in another status. The keywords are those of `LeaseTable.became`."""
         if status is Status.IN_PROGRESS:
             # Work that takes effect only when it completes leaves no unknown outcome.
             unlisted = self.work.unknown is Unknown.NEVER and not unsure
@@ -85,7 +85,7 @@ class Claim:
         return self.backend.table.became(record, status, now, hold=hold, unlisted=unlisted, **more)
 
     def _begun(self, seen: LeaseRecord | None, now: datetime) -> Grant:
-        """The record with which this owner's attempt begins, after `seen`."""
+        """The record that starts this owner's attempt, given the record `seen`."""
         until, at = self.end(now), now.isoformat()
         first = LeaseRecord(
             self.key,
@@ -103,11 +103,14 @@ class Claim:
         return Grant(self.became(first, Status.IN_PROGRESS, now, unsure=unsure, until=until), now, unsure)
 
     def _is_ours(self, found: LeaseRecord) -> bool:
-        """Whether this is our own write, retried by the SDK after a lost answer."""
+        """True if this is our own write, retried by the SDK after a lost response."""
         return found.owner == self.owner and found.status is Status.IN_PROGRESS
 
     def _is_free(self, found: LeaseRecord, now: datetime) -> bool:
-        """Whether the lease may be acquired over this record; False if it has the result. Raises the stored error."""
+        """True if the lease may be acquired over this record; False if the record has the result.
+
+        Raises the stored error.
+        """
         if found.is_free(now):
             return True
         # Work that was barred before it began has no payload.

@@ -11,16 +11,16 @@ type Item = Mapping[str, Any]
 
 
 def to_item(values: Mapping[str, Any], *, fractions: bool = False) -> dict[str, Any]:
-    """The values of a row, or a map, each as by `to_value`."""
+    """Convert the values of a row or a map, each with `to_value`."""
     return {name: to_value(value, fractions=fractions) for name, value in values.items()}
 
 
 def to_value(value: Any, *, fractions: bool = False) -> dict[str, Any]:
-    """One value: a str, int, bool, None, list, tuple or mapping of these, or a set.
+    """Convert one value: a str, int, bool, None, list, tuple or mapping of these, or a set.
 
-    A frozenset of strings or integers is a set; it must not be empty.
-    fractions: a float or Decimal is a number, too, as in callers' documents. Otherwise it is refused: money is an
-    integer.
+    A frozenset of strings or integers becomes a set; it must not be empty.
+    fractions: if true, a float or Decimal becomes a number, as in callers' documents. Otherwise it is refused, because
+    money is an integer.
     Raises TypeError for anything else.
     """
     match value:
@@ -46,12 +46,12 @@ def to_value(value: Any, *, fractions: bool = False) -> dict[str, Any]:
 
 
 def from_item(item: Item) -> dict[str, Any]:
-    """The values of a row, or a map."""
+    """Convert the values of a row or a map back to Python."""
     return {name: from_value(value) for name, value in item.items()}
 
 
 def from_value(value: Mapping[str, Any]) -> Any:
-    """One value: a JSON value, or a frozenset. A fraction is a Decimal if no float has all its digits."""
+    """Convert a value back: a JSON value, or a frozenset. A fraction is a Decimal if no float holds all its digits."""
     ((kind, held),) = value.items()
     match kind:
         case "N":

@@ -140,7 +140,7 @@ def idempotent_function[**P, R](
 
 
 def _key(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> str:
-    """Raises InvalidKey unless the selector finds an integer or a non-empty string."""
+    """Return the key that the selector finds. Raises InvalidKey unless it is an integer or a non-empty string."""
     found = _selected(selector, root, *args, **kwargs)
     if isinstance(found, str) and found:
         return found
@@ -151,7 +151,7 @@ def _key(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def _selected(selector: Selector, root: Any, *args: Any, **kwargs: Any) -> Any:
-    """The value at a path that starts at `root`, or the function's result for the arguments."""
+    """Return the value at a path that starts at `root`, or the function's result for the arguments."""
     if not isinstance(selector, str):
         return finished(selector(*args, **kwargs))
     for field in selector.split("."):

@@ -1,4 +1,4 @@
-"""One `TransactWriteItems`, `PutItem` or `UpdateItem`, and its outcome; consistent reads, and reads of one moment."""
+"""One `TransactWriteItems`, `PutItem` or `UpdateItem` and its outcome; consistent reads and snapshot reads."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ _TRANSPORT_ERRORS = frozenset({"ConnectionError", "HTTPClientError"})
 
 
 class PersonalKey(dict[str, Mapping[str, Any]]):
-    """An action on a row whose key is personal data, which messages leave out. Otherwise like any Action."""
+    """An action on a row whose key is personal data, so messages omit the key. Otherwise like any Action."""
 
 
 class TransactionClient(Protocol):
@@ -51,13 +51,13 @@ class StepClient(LeaseClient, Protocol):
 
 
 class SnapshotClient(LeaseClient, Protocol):
-    """The part of `boto3.client("dynamodb")` that reads rows as of one moment, too."""
+    """The part of `boto3.client("dynamodb")` that snapshot reads call, too."""
 
     def transact_get_items(self, *, TransactItems: Any) -> Any: ...
 
 
 class RowClient(LeaseClient, Protocol):
-    """The part of `boto3.client("dynamodb")` that writes single rows, too."""
+    """The part of `boto3.client("dynamodb")` that writes of single rows call, too."""
 
     @property
     def update_item(self) -> Callable[..., Any]: ...
@@ -65,7 +65,7 @@ class RowClient(LeaseClient, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
-    """Why a transaction was cancelled: one `Refusal` for each failed condition, with its action's index."""
+    """The reason why a transaction was cancelled: one `Refusal` per failed condition, with its action's index."""
 
     refusals: Mapping[int, Refusal]
 
@@ -84,7 +84,7 @@ def transact(client: TransactionClient, actions: Sequence[Action]) -> Cancellati
     Returns None if everything was written, or the failed conditions if nothing was. Raises Contention (nothing was
     decided) or StoreUnavailable (the outcome is unknown). Other errors, such as a missing permission, pass unchanged.
 
-    The SDK gives each call a client token, so that its retries after a lost answer do not write twice.
+    The SDK gives each call a client token, so that its retries after a lost response do not write twice.
     """
     items = [_returning_old_item(action) for action in actions]
     try:
@@ -98,13 +98,13 @@ def put(client: LeaseClient, parameters: Mapping[str, Any]) -> Outcome:
     """Put one item under its condition, in one call.
 
     Raises Contention (a transaction was writing the item) or StoreUnavailable. Other errors pass unchanged. A put has
-    no client token: after a lost answer, the SDK's retry finds what the first attempt wrote.
+    no client token: after a lost response, the SDK's retry finds what the first attempt wrote.
     """
     return _written(client.put_item, parameters)
 
 
 def update(client: RowClient, parameters: Mapping[str, Any]) -> Outcome:
-    """Update one item on its condition, in one call. Raises as `put`."""
+    """Update one item under its condition, in one call. Raises as `put`."""
     return _written(client.update_item, parameters)
 
 
@@ -121,7 +121,7 @@ def _written(write: Callable[..., Any], parameters: Mapping[str, Any]) -> Outcom
 
 
 def state_conflict(key: str, writes: Sequence[Action], cancelled: Cancellation) -> StateConflict:
-    """The error for failed conditions of business writes, which follow one record in a transaction.
+    """Return the error for failed conditions of business writes, which follow one record in a transaction.
 
     key: of that record. writes: the caller's; a refusal's index counts through them.
     """
@@ -131,14 +131,14 @@ def state_conflict(key: str, writes: Sequence[Action], cancelled: Cancellation) 
 
 
 def row(action: Action) -> str:
-    """The row of an action, for a message."""
+    """Name the row of an action, for a message."""
     ((_, parameters),) = action.items()
     key = json.dumps(parameters.get("Key", "(new row)"))
     return f"{parameters['TableName']} {'(personal key)' if isinstance(action, PersonalKey) else key}"
 
 
 def answered[R](call: Callable[[], R]) -> R:
-    """What a call of DynamoDB returns. Raises Contention or StoreUnavailable. Other errors pass unchanged."""
+    """Return the response of a DynamoDB call. Raises Contention or StoreUnavailable. Other errors pass unchanged."""
     try:
         return call()
     except Exception as error:
@@ -147,7 +147,7 @@ def answered[R](call: Callable[[], R]) -> R:
 
 
 def read(client: LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Read the records with these primary keys (up to 100), consistently, in one call. Missing ones are left out.
+    """Read the records with these primary keys (up to 100), consistently, in one call. Missing ones are omitted.
 
     Raises StoreUnavailable. Other errors pass unchanged.
     """
@@ -155,9 +155,9 @@ def read(client: LeaseClient, table: str, keys: Sequence[str]) -> list[Mapping[s
 
 
 def read_rows(client: LeaseClient, rows: Sequence[tuple[str, Mapping[str, str]]]) -> list[Mapping[str, Any] | None]:
-    """Read up to 100 rows of any tables, consistently, in one call, each given by its table and key.
+    """Read up to 100 rows of any tables, consistently, in one call. Each row is given by its table and key.
 
-    Returns them in this order, None for what is not there. Raises as `read`.
+    Returns them in the same order, with None for each missing row. Raises as `read`.
     """
     keys = [(table, _key_of(key)) for table, key in rows]
     wanted: dict[str, Any] = {}
@@ -172,7 +172,7 @@ def read_rows(client: LeaseClient, rows: Sequence[tuple[str, Mapping[str, str]]]
 def read_snapshot(
     client: SnapshotClient, rows: Sequence[tuple[str, Mapping[str, str]]]
 ) -> list[Mapping[str, Any] | None]:
-    """Read up to 100 rows as `read_rows` does, but all as of one moment: no transaction lies between two of them.
+    """Read up to 100 rows as `read_rows` does, but as one snapshot: no transaction commits between two of the reads.
 
     Raises Contention (a transaction was writing one of them) or StoreUnavailable. Other errors pass unchanged.
     """

@@ -38,7 +38,7 @@ class BusinessError(IdempotencyError):
 
 
 class TransientError(IdempotencyError):
-    """The call may be repeated unchanged; the repetition finds out whether it took effect."""
+    """Repeating the call unchanged is safe; the repetition finds out whether the first one took effect."""
 
 
 class PayloadMismatch(BusinessError):
@@ -46,7 +46,7 @@ class PayloadMismatch(BusinessError):
 
 
 class StepCompensated(BusinessError):
-    """The step was undone, or barred before it happened. A late call must not land."""
+    """The step was undone, or barred before it ran. A late call must not take effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class InvalidKey(BusinessError):
 
 
 class OutcomeHeld(BusinessError):
-    """An earlier attempt may have taken effect, and the work waits until a person finds out."""
+    """An earlier attempt may have taken effect, and the work waits until an operator finds out."""
 
 
 class ResultUnavailable(BusinessError):
@@ -125,4 +125,4 @@ class Contention(TransientError):
 
 
 class StoreUnavailable(TransientError):
-    """DynamoDB throttled the call, failed, or its answer was lost. The write may or may not have happened."""
+    """DynamoDB throttled the call or failed, or its response was lost. The write may or may not have happened."""

@@ -7,7 +7,7 @@ from typing import Any
 from .codec import to_item, to_value
 
 type Key = str | Mapping[str, str]
-"""The value of `pk`; or the key's attributes, where it has other ones."""
+"""The value of `pk`, or the attributes of the key if it has others."""
 
 
 def conditional_update(
@@ -23,10 +23,10 @@ def conditional_update(
     values: Mapping[str, Any] | None = None,
     encode: Callable[[Any], dict[str, Any]] = to_value,
 ) -> dict[str, Any]:
-    """The parameters of an UpdateItem on the record `key`.
+    """Build the parameters of an UpdateItem on the record `key`.
 
     assign: attribute to value. computed: attribute to expression. remove: attributes.
-    add, delete: attribute, a set, to the name of the value of elements that it gains or loses.
+    add, delete: maps a set attribute to the name of the value that holds the elements to add or delete.
     condition, computed: DynamoDB expressions; `#name` is an attribute, `:name` a value of `assign` or `values`.
     encode: converts a value to DynamoDB JSON.
     """
@@ -53,7 +53,7 @@ def condition_check(
     also: str = "",
     encode: Callable[[Any], dict[str, Any]] = to_value,
 ) -> dict[str, Any]:
-    """The parameters of a ConditionCheck on the record `key`.
+    """Build the parameters of a ConditionCheck on the record `key`.
 
     values: unused ones are allowed. also: another expression that uses the same names and values.
     """
@@ -70,7 +70,7 @@ def condition_check(
 
 
 def conditional_put(table: str, item: Mapping[str, Any], condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a PutItem. condition, values: as for `conditional_update`."""
+    """Build the parameters of a PutItem. condition, values: as for `conditional_update`."""
     check = condition_check(table, "", condition, values)
     del check["Key"]
     return {**check, "Item": to_item(item)}

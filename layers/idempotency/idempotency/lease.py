@@ -15,7 +15,7 @@ from .records import LeaseRecord, Status
 from .results import finished, storable
 from .work import Unknown, Work, stored_error
 
-# A transaction takes 100 actions, and one is the lease's.
+# A transaction takes 100 actions, and one of them is the lease's.
 _MAX_WRITES = 99
 
 _logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Lease:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Unless the work is completed, record what the exception means for it. The exception propagates."""
+        """Unless the work is completed, record what the exception means for its outcome. The exception propagates."""
         if self.completed or self._lost:
             return
         try:
@@ -66,7 +66,7 @@ class Lease:
     def complete(self, result: Any, writes: Sequence[Action] = ()) -> None:
         """Store the result (anything that JSON can hold) for duplicates, atomically with `writes`.
 
-        `Lease.result` is then what duplicates get: the result as JSON stores it, with lists for tuples.
+        `Lease.result` then holds what duplicates get: the result as JSON stores it, with lists for tuples.
 
         writes: up to 99 actions of `TransactWriteItems` on different items, in one transaction, which fails if the
             lease was lost. Repeat a call only with the same result and writes.
@@ -130,9 +130,9 @@ class Lease:
         return ResultUnavailable(f"{self.key} is done, but its result could not be stored")
 
     def _meaning(self, error: BaseException | None) -> dict[str, Any]:
-        """The status after the block raised this error: arguments of `_write`."""
+        """Map the error that the block raised to the record's next status: arguments of `_write`."""
         never = self._work.unknown is Unknown.NEVER
-        # These are errors of the layer after the work is done, or of nested work: they decide nothing here.
+        # The layer raises these after the work is done, or nested work raises them: they decide nothing here.
         undecided = isinstance(error, OutcomeHeld | DeferredResult)
         decides = error is not None and self._completing is None and not undecided
         if error is self._refused and not never:
@@ -140,7 +140,7 @@ class Lease:
         if decides and isinstance(error, self._work.final):
             unlisted = isinstance(error, self._work.routine)
             return {"status": Status.FAILED, "error": stored_error(error), "unlisted": unlisted}
-        # This attempt did nothing, but the one before may have.
+        # This attempt did nothing, but the previous one may have.
         if (never or (decides and isinstance(error, self._work.harmless))) and not self.unsure:
             return {"status": Status.RELEASED}
         return {"status": Status.HELD if self._work.unknown is Unknown.HOLD else Status.UNKNOWN}
@@ -151,7 +151,7 @@ class Lease:
         record = self._claim.became(self._record, status, self._backend.clock(), unsure=self.unsure, **more)
         outcome = self._sent(record, writes)
         old = LeaseRecord.from_item(outcome.old) if outcome.old else None
-        # Our own write, retried by the SDK after a lost answer.
+        # Our own write, retried by the SDK after a lost response.
         if not outcome.applied and not (old and old.says(record)):
             self._lost = True
             raise LeaseLost(f"{self.key}: the lease expired, and another invocation or a person has decided since")

@@ -15,16 +15,16 @@ from .records import LeaseRecord, Status, epoch_milliseconds
 from .work import stored_error
 
 LISTED = "listed"
-"""Attribute and sparse index of the records that may concern operators."""
+"""Attribute and sparse index of the records that operators may have to look at."""
 
 _NEW = "attribute_not_exists(pk)"
 _AS_SEEN = (
     "#owner = :seen_owner AND #attempt = :seen_attempt AND #status = :seen"
     " AND #lease_until = :seen_until AND #updated_at = :seen_at"
 )
-# HELD counts as owned: a late owner knows the outcome that a person would have to find out.
+# HELD counts as owned: a late owner knows the outcome that an operator would have to find out.
 _OWNED = "#owner = :owner AND #attempt = :attempt AND #status IN (:in_progress, :held)"
-# An earlier extension whose answer was lost may arrive after this one.
+# An earlier extension whose response was lost may arrive after this one.
 _NEVER_SHORTER = " AND #lease_until <= :lease_until"
 
 
@@ -47,7 +47,7 @@ class LeaseTable:
         result: str | None = None,
         error: tuple[str, str] | None = None,
     ) -> LeaseRecord:
-        """The record in another status.
+        """Return the record in another status.
 
         hold: whether an unknown outcome bars the key; the record then does not expire until somebody decides.
         unlisted: leave it out of the index: a routine failure, or work that takes effect only when it completes.
@@ -62,7 +62,7 @@ class LeaseTable:
             result=result,
             error=error,
             listed=not (unlisted or status in (Status.COMPLETED, Status.RELEASED)),
-            # A record must not expire while it waits for a person or its owner is at work.
+            # A record must not expire while it waits for an operator or its owner is at work.
             expires_at=None if hold and not status.decided else expires_at,
         )
 
@@ -95,7 +95,7 @@ class LeaseTable:
         return self._put(record, condition, values)
 
     def bar(self, key: str, error: Exception, now: datetime) -> Action:
-        """End the work in this error before it begins, if there is no record or the key is free."""
+        """End the work with this error before it begins, if there is no record or the key is free."""
         # No payload, because every request gets the error.
         begun = LeaseRecord(key, Status.FAILED, "barred", 1, "", now, now.isoformat(), "")
         failed = self.became(begun, Status.FAILED, now, unlisted=True, error=stored_error(error))

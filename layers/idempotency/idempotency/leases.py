@@ -88,10 +88,10 @@ class LeaseStore:
         """Call `function` under the lease and store its result, or return the stored result.
 
         function: gets the lease. If it completes the lease itself, with its writes, that result counts.
-        resolve: for `Unknown.RESOLVE`: asks the outside system for the outcome of the attempt before. It returns
-            `Happened(result)` or `NEVER_HAPPENED`. It raises the final error in which the attempt ended, or the error
+        resolve: for `Unknown.RESOLVE`: asks the outside system for the outcome of the previous attempt. It returns
+            `Happened(result)` or `NEVER_HAPPENED`. It raises the final error with which the attempt ended, or the error
             that keeps it from finding out.
-        Returns the result as it is stored, the same as every duplicate.
+        Returns the result as stored, the same as for every duplicate.
 
         Raises as `lease` and `Lease.complete`, and what `function` and `resolve` raise; TypeError if one of these is
         async or a generator (nothing is recorded), or if `resolve` returns anything else, in which case the outcome
@@ -107,9 +107,9 @@ class LeaseStore:
         return result
 
     def bar(self, name: str, key: str, error: BusinessError) -> Action:
-        """A transaction action after which this work can no longer begin: an attempt gets a business error.
+        """Build a transaction action that keeps this work from ever beginning: a later attempt gets a business error.
 
-        Its condition: no attempt has begun that may have taken effect.
+        Its condition: no attempt that may have taken effect has begun.
         """
         return self._backend.table.bar(f"{key}#{name}", error, self.clock())
 
@@ -126,7 +126,7 @@ class LeaseStore:
 
 
 def _size(key: str) -> int:
-    """Bytes of a key; 0 for half a surrogate, which no table holds."""
+    """Size of a key in bytes; 0 for a lone surrogate, which no table can hold."""
     try:
         return len(key.encode())
     except UnicodeEncodeError:
@@ -146,7 +146,7 @@ def _do[R](
 
 
 def _resolved[R](work: Work, resolution: Resolution[R]) -> Resolution[R]:
-    """Reject None, which could mean either."""
+    """Reject None: it could mean that the attempt happened or that it did not."""
     if not isinstance(resolution, Happened) and resolution is not NEVER_HAPPENED:
         raise TypeError(f"{work.name}: a resolver returns Happened(result) or NEVER_HAPPENED")
     return resolution

@@ -1,4 +1,4 @@
-"""For operators: look leases up, and decide unknown outcomes. Each decision is kept on the record."""
+"""Operator tools: look up leases and decide unknown outcomes. Each decision is kept on the record."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ class OperatorClient(LeaseClient, Protocol):
 
 
 class LeaseOperations:
-    """Looks leases of one table up, and decides them.
+    """Looks up the leases of one table, and decides their outcomes.
 
     client, table, lifetime, clock: as for `LeaseStore`.
     """
@@ -42,11 +42,11 @@ class LeaseOperations:
         self._clock = clock
 
     def find(self, key: str, works: Sequence[str]) -> list[LeaseRecord]:
-        """The records of a business id, for these names of work. Raises StoreUnavailable."""
+        """Return the records of a business id for these names of work. Raises StoreUnavailable."""
         return self._records([f"{key}#{work}" for work in works])
 
     def listed(self) -> Iterator[LeaseRecord]:
-        """All records except completed and released ones, of every kind of work. Raises StoreUnavailable."""
+        """Yield all records except completed and released ones, of every kind of work. Raises StoreUnavailable."""
         pages = self._client.get_paginator("scan").paginate(
             TableName=self._table.name, IndexName=LISTED, PaginationConfig={"PageSize": _PAGE}
         )
@@ -68,7 +68,7 @@ class LeaseOperations:
         self._decide(record, Status.COMPLETED, by, reason, result=as_stored(finished(result))[0])
 
     def fail(self, record: LeaseRecord, name: str, message: str, *, by: str, reason: str) -> None:
-        """Record that the work ended in the final error of this class name; duplicates get it. Raises as `release`."""
+        """Record that the work ended with a final error of this class; duplicates get it. Raises as `release`."""
         self._decide(record, Status.FAILED, by, reason, error=(name, message))
 
     def _records(self, keys: Sequence[str]) -> list[LeaseRecord]:
@@ -95,5 +95,5 @@ class LeaseOperations:
 
 
 def _is_last(entry: Mapping[str, str], item: Mapping[str, Any] | None) -> bool:
-    """Whether this is our own write, retried by the SDK after a lost answer."""
+    """True if this is our own write, retried by the SDK after a lost response."""
     return item is not None and LeaseRecord.from_item(item).audit[-1:] == (entry,)

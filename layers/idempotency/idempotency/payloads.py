@@ -11,23 +11,24 @@ from typing import Any, Self
 from uuid import uuid4
 
 MAX_DIGITS = 4300
-"""Digits of an integer: Python converts no longer one."""
+"""Maximum digits of an integer: Python converts no longer one."""
 
-# The context of a thread rounds to 28 digits.
+# A thread's default decimal context rounds to 28 digits.
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 
 type Number = int | float | Decimal
 
-# Only a fraction, an exponent or -0 has a second spelling. It may also stand in a text, which costs a little time.
+# Only a fraction, an exponent or -0 has a second spelling. Text may contain these too, which costs a little time.
 _SPELLED = re.compile(r"[,:[](?:-?[0-9]+[.eE]|-0)")
 
 
 def json_text(value: Any, *, default: Callable[[Any], Any] | None = None, **options: Any) -> str:
-    """JSON as `json.dumps` writes it, in which a Decimal is a number with all its digits.
+    """Write JSON as `json.dumps` does, but with a Decimal as a number with all its digits.
 
     default, options: of `json.dumps`. Raises TypeError or ValueError for what JSON cannot hold, such as NaN.
     """
-    # json.dumps has no hook for the text of a number. Nothing in the value can contain a mark that was drawn after it.
+    # json.dumps has no hook for how a number is written. The mark is drawn after the value exists, so no value contains
+    # it.
     mark = ""
 
     def written(other: Any) -> Any:
@@ -44,12 +45,13 @@ def json_text(value: Any, *, default: Callable[[Any], Any] | None = None, **opti
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no white space. Raises as `json_text`."""
+    """Write JSON with sorted keys and no white space. Raises as `json_text`."""
     return json_text(value, sort_keys=True, separators=(",", ":"))
 
 
 def read_json(text: str) -> Any:
-    """The value of JSON: a float for each fraction that one has, else a Decimal; NaN, which is not JSON, as a text.
+    """Parse JSON. A fraction becomes a float if one has all its digits, else a Decimal; NaN, which is not JSON, a
+    string.
 
     Raises ValueError.
     """
@@ -65,9 +67,9 @@ def _fraction(text: str) -> float | Decimal:
 
 
 def number(value: float | Decimal) -> Number:
-    """The same number in its only form: an int if it is whole, else a float if one has its digits, else a Decimal.
+    """Normalize a number: an int if it is whole, else a float if one has all its digits, else a Decimal.
 
-    A float stands for its shortest text, in which it was sent.
+    A float counts as its shortest decimal text, in which it was sent.
     """
     if isinstance(value, float) and not value.is_integer():
         return value
@@ -78,18 +80,18 @@ def number(value: float | Decimal) -> Number:
 
 
 def shortest(value: Number) -> Decimal:
-    """The number without zeros at its end, such as 12E+2 for 1200.0."""
+    """Strip trailing zeros from the number: 12E+2 for 1200.0."""
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return exact.normalize(_EXACT) if exact else Decimal(0)
 
 
 def is_whole(exact: Decimal) -> bool:
-    """exact: a result of `shortest`."""
+    """True if the number is whole. exact: a result of `shortest`."""
     return exact.is_finite() and exact == exact.to_integral_value()
 
 
 def is_float(value: Decimal) -> bool:
-    """Return whether a float has all digits of the number."""
+    """True if a float has all digits of the number."""
     found = float(value)
     return isfinite(found) and Decimal(repr(found)) == value
 
@@ -117,7 +119,7 @@ class PayloadHash:
 
     @property
     def v2(self) -> str | None:
-        """The second hash of a record; None if one says all."""
+        """Second hash of a record; None if both hashes are equal."""
         return None if self.exact == self.spelled else self.exact
 
     @property
@@ -126,11 +128,11 @@ class PayloadHash:
         return {"payload_hash": self.spelled, **({"payload_hash_v2": self.v2} if self.v2 else {})}
 
     def is_of(self, spelled: str, v2: str | None) -> bool:
-        """Return whether a record with these hashes has this payload."""
+        """True if a record with these hashes has this payload."""
         return v2 == self.exact if v2 else spelled in (self.spelled, self.exact)
 
     def matches(self, record: Mapping[str, Any]) -> bool:
-        """Return whether a record in DynamoDB JSON has this payload."""
+        """True if a record in DynamoDB JSON has this payload."""
         return self.is_of(record["payload_hash"]["S"], record.get("payload_hash_v2", {}).get("S"))
 
 
@@ -148,7 +150,7 @@ def _digest(text: str) -> str:
 
 
 def _each(value: Any, form: Callable[[Any], Number]) -> Any:
-    """The value with this form of each number that is no integer."""
+    """Apply `form` to each number in the value that is not an integer."""
     match value:
         case float() | Decimal():
             return form(value)
@@ -160,6 +162,6 @@ def _each(value: Any, form: Callable[[Any], Number]) -> Any:
 
 
 def _as_parsed(value: float | Decimal) -> Number:
-    """As `json.loads` reads the number."""
+    """Read the number as `json.loads` does."""
     found = float(value)
     return found if isfinite(found) else value

@@ -8,23 +8,23 @@ from typing import Any
 
 
 class Status(StrEnum):
-    """What is known about a piece of work."""
+    """What is known about the outcome of the work."""
 
     IN_PROGRESS = "IN_PROGRESS"
     """An invocation has the lease; once it expires, the outcome is unknown."""
     COMPLETED = "COMPLETED"
     FAILED = "FAILED"
-    """It ended in a final error, which duplicates get."""
+    """It ended with a final error, which duplicates get."""
     RELEASED = "RELEASED"
     """Nothing has happened; the key is free."""
     UNKNOWN = "UNKNOWN"
     """An attempt was interrupted and may have taken effect; the next one finds out, or runs again."""
     HELD = "HELD"
-    """Like UNKNOWN, but a person must find out."""
+    """Like UNKNOWN, but an operator must find out."""
 
     @property
     def decided(self) -> bool:
-        """Whether the outcome is certain."""
+        """True if the outcome is certain."""
         return self in (Status.COMPLETED, Status.FAILED, Status.RELEASED)
 
 
@@ -37,8 +37,8 @@ class LeaseRecord:
     result: as JSON text; None if there is none or it could not be stored.
     error: class name and message of the final error. audit: decisions of operators, oldest first.
     listed: whether it is in the operators' index. expires_at: epoch seconds; None while the record must not expire.
-    An expired record that is taken over before DynamoDB deletes it keeps created_at and audit, and its attempts count
-    on.
+    An expired record that is taken over before DynamoDB deletes it keeps created_at and audit, and its attempt count
+    continues.
     """
 
     key: str
@@ -77,7 +77,7 @@ class LeaseRecord:
         )
 
     def values(self) -> dict[str, Any]:
-        """The item in DynamoDB: attribute to value."""
+        """Return the item as stored in DynamoDB: attribute to value."""
         optional = {
             "result": self.result,
             "error": dict(zip(("name", "message"), self.error, strict=True)) if self.error else None,
@@ -100,39 +100,39 @@ class LeaseRecord:
 
     @property
     def may_have_happened(self) -> bool:
-        """Whether the attempt may have taken effect. Only listed work can take effect before it is completed."""
+        """True if the attempt may have taken effect. Only listed work can take effect before it is completed."""
         return not self.status.decided and (self.status is not Status.IN_PROGRESS or self.listed)
 
     def in_progress(self, now: datetime) -> bool:
-        """Whether the owner may still be at work."""
+        """True if the owner may still be at work."""
         return self.status is Status.IN_PROGRESS and now < self.lease_until
 
     def is_free(self, now: datetime) -> bool:
-        """Return whether any request may have the key: nothing has taken effect under it, or the record has expired."""
+        """True if any request may have the key: nothing has taken effect under it, or the record has expired."""
         if self.expired(now) or self.status is Status.RELEASED:
             return True
         return self.status is Status.IN_PROGRESS and not (self.in_progress(now) or self.may_have_happened)
 
     def says(self, other: "LeaseRecord") -> bool:
-        """Whether both records have the same owner, attempt and outcome.
+        """True if both records have the same owner, attempt and outcome.
 
-        A person's decision keeps owner and attempt, and may have the same result; its audit tells it apart.
+        An operator's decision keeps owner and attempt, and may have the same result; its audit tells it apart.
         """
         names = ("owner", "attempt", "status", "result", "error", "audit")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def expired(self, now: datetime) -> bool:
-        """Whether the record has expired, although DynamoDB may not have deleted it yet."""
+        """True if the record has expired, although DynamoDB may not have deleted it yet."""
         return self.expires_at is not None and self.expires_at <= int(now.timestamp())
 
 
 def is_lease(item: Mapping[str, Any]) -> bool:
-    """Tell a lease's record from a step's in the same table."""
+    """True for a lease record, False for a step record in the same table."""
     return "attempt" in item
 
 
 def epoch_milliseconds(at: datetime) -> int:
-    """A time in the format of `lease_until`."""
+    """Convert a time to the format of `lease_until`."""
     return round(at.timestamp() * 1000)
 
 

@@ -1,4 +1,4 @@
-"""What a resolver returns for an attempt whose outcome is unknown."""
+"""Return values of a resolver for an attempt whose outcome is unknown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ def require_plain(*functions: Any) -> None:
 
 
 def finished[R](result: R) -> R:
-    """Return what a call returned. Raises DeferredResult if it is deferred or contains what is; that is then closed."""
+    """Return a call's result. Raises DeferredResult if it is deferred or has a deferred part, which is then closed."""
     deferred = list(_deferred_in(result))
     for part in deferred:
         with suppress(Exception):
@@ -45,7 +45,7 @@ def finished[R](result: R) -> R:
 
 
 def as_stored(result: Any) -> tuple[str, Any]:
-    """The JSON of a result, and what a duplicate reads: `(1, 2)` is `[1, 2]`, and the key 1 is "1".
+    """Return a result's JSON and what a duplicate reads: `(1, 2)` becomes `[1, 2]`, and the key 1 becomes "1".
 
     Raises TypeError or ValueError for what JSON cannot hold, such as NaN, a set, or keys of different types.
     """
@@ -57,7 +57,7 @@ def as_stored(result: Any) -> tuple[str, Any]:
 
 
 def storable(result: Any) -> tuple[str | None, Any]:
-    """As `as_stored`; None twice for a result that is not JSON, or longer than RESULT_LIMIT."""
+    """As `as_stored`, but returns None twice for a result that is not JSON, or longer than RESULT_LIMIT."""
     try:
         text, loaded = as_stored(result)
     except (TypeError, ValueError):
@@ -80,7 +80,7 @@ def _deferred_in(result: Any) -> Iterator[Any]:
 
 def _is_deferred(part: Any) -> bool:
     kind = type(part)
-    # Such as the pages of a boto3 paginator, which are fetched when somebody iterates.
+    # For example, the pages of a boto3 paginator, which are fetched while they are iterated.
     is_lazy = isinstance(part, Iterable) and not isinstance(part, Sized)
     return is_lazy or callable(part) or any(callable(getattr(kind, method, None)) for method in _DEFERRED)
 
@@ -95,7 +95,7 @@ def _parts(part: Any) -> Iterable[Any]:
 
 
 def _close(part: Any) -> None:
-    """Keep it from running later, and Python from warning that it never ran."""
+    """Close the part, so that it cannot run later and Python does not warn that it never ran."""
     if inspect.iscoroutine(part) or inspect.isgenerator(part):
         part.close()
     elif hasattr(part, "cancel"):

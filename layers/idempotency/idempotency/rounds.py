@@ -8,7 +8,7 @@
 | either   | COMMITTED, or REFUSED in this   | nothing is written; the record is returned, and it alone decides |
 |          | round or a newer one            |                                                                  |
 
-COMMITTED is final. Rounds of one step must not overlap: start the next one after the one before has ended.
+COMMITTED is final. Rounds of one step must not overlap: start the next round after the previous one has ended.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _OPEN = "attribute_not_exists(#pk) OR (#status = :refused AND #round < :round)"
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What a record says. round: in which it was written. result: as it was committed or refused."""
+    """Content of a record. round: in which it was written. result: as it was committed or refused."""
 
     committed: bool
     round: int
@@ -40,7 +40,7 @@ class Decided:
         return cls(item["status"]["S"] == COMMITTED, int(item["round"]["N"]), read_json(item["result"]["S"]))
 
     def is_final(self, number: int) -> bool:
-        """Whether it decides in the round of this number."""
+        """True if the record decides the round with this number."""
         return self.committed or self.round >= number
 
 
@@ -53,7 +53,7 @@ class RoundStore:
     lifetime: timedelta = timedelta(days=90)
 
     def commit(self, step: Step, number: int, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
-        """Commit the step with its business writes, or return what is decided. One DynamoDB call.
+        """Commit the step with its business writes, or return the existing decision. One DynamoDB call.
 
         number: of the round, from 1.
         Raises StateConflict (the condition of a write failed), Contention, StoreUnavailable.
@@ -61,7 +61,7 @@ class RoundStore:
         return self._write(step, Decided(True, number, as_stored(finished(result))[1]), writes)
 
     def refuse(self, step: Step, number: int, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
-        """Refuse the step in this round, or return what is decided. One DynamoDB call. Raises as `commit`."""
+        """Refuse the step in this round, or return the existing decision. One DynamoDB call. Raises as `commit`."""
         return self._write(step, Decided(False, number, as_stored(finished(result))[1]), writes)
 
     def _write(self, step: Step, decided: Decided, writes: Sequence[Action]) -> Decided:
@@ -70,7 +70,7 @@ class RoundStore:
             return decided
         if 0 not in cancelled.refusals:
             raise state_conflict(step.key, writes, cancelled)
-        # A failed condition of this kind always has an item.
+        # A condition of this kind fails only if there is an item.
         return Decided.of(cancelled.refusals[0].item or {})
 
     def _record(self, step: Step, decided: Decided) -> Mapping[str, Any]:

@@ -47,7 +47,7 @@ _COMPENSATION_ROUNDS = 3
 
 _UNDONE, _BARRED = {"undone": True}, {"undone": False}
 
-# As PayloadHash.is_of.
+# See PayloadHash.is_of.
 _SAME_PAYLOAD = (
     "(#payload_hash_v2 = :exact OR (attribute_not_exists(#payload_hash_v2) AND #payload_hash IN (:spelled, :exact)))"
 )
@@ -176,7 +176,7 @@ class StepStore:
         return self._compensate(step, undo, absence)
 
     def _bar(self, step: Step, stands: Sequence[Action], absence: Sequence[Action]) -> bool | Mapping[str, Any]:
-        """Bar T while C works outside. Returns as `_write_by_record`."""
+        """Bar T before C works outside. Returns as `_write_by_record`."""
         return self._write_by_record(
             step, [self._barred(step, _HAPPENED), *stands], [self._barred(step, _NEVER_HAPPENED), *absence]
         )
@@ -192,7 +192,7 @@ class StepStore:
     def _write_by_record(
         self, step: Step, if_happened: Sequence[Action], if_never: Sequence[Action]
     ) -> bool | Mapping[str, Any]:
-        """Write the actions that fit the step's record: the condition of the first action of each decides.
+        """Write the actions that fit the step's record: the condition of the first action of each list decides.
 
         Returns whether T happened; or the record, if it fits neither.
         """
@@ -236,7 +236,7 @@ class StepStore:
             raise StateConflict(f"not in the expected state: {rows}", refusals)
 
     def _answer(self, step: Step, writes: Sequence[Action], cancelled: Cancellation) -> Mapping[str, Any]:
-        """The result of a T whose transaction was cancelled: the stored result, or an error."""
+        """Return the result of a T whose transaction was cancelled: the stored result, or an error."""
         record = _old_record(cancelled)
         if record is None:
             if max(cancelled.refusals) > len(writes):
@@ -308,7 +308,10 @@ class StepStore:
         return {"Put": {**record, "ConditionExpression": "attribute_not_exists(pk)"}}
 
     def _tombstone(self, step: Step, result: Mapping[str, Any]) -> Action:
-        """No expiry, because no row bars a T that never happened: only the tombstone does."""
+        """Build the tombstone.
+
+        It has no expiry, because no row bars a T that never happened: only the tombstone does.
+        """
         return {
             "Put": {
                 **self._new_record(step, COMPENSATED, result),
@@ -354,14 +357,14 @@ class StepStore:
 
 
 def _key(saga_id: str, name: str) -> str:
-    """Raises InvalidKey for a # in either, because two different steps could then share a key."""
+    """Build a record's key. Raises InvalidKey for a # in either part, because two steps could then share a key."""
     if "#" in saga_id or "#" in name:
         raise InvalidKey(f"{'saga_id' if '#' in saga_id else 'name'}: must not contain '#', which separates the two")
     return f"{saga_id}#{name}"
 
 
 def _known(step: Step) -> dict[str, str]:
-    """The values in the conditions on a record."""
+    """Values in the conditions on a record."""
     payload = step.payload_hash
     return {
         "committed": COMMITTED,

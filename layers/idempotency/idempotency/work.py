@@ -13,14 +13,14 @@ _MESSAGE_LIMIT = 2000
 
 
 class Unknown(Enum):
-    """What the next owner does when it is unknown whether the attempt before took effect."""
+    """What the next owner does when the outcome of the previous attempt is unknown."""
 
     RUN_AGAIN = "run again"
     """The work is safe to repeat under the same key."""
     RESOLVE = "resolve"
     """Ask the outside system first."""
     HOLD = "hold"
-    """Stop with `OutcomeHeld` until a person finds out."""
+    """Stop with `OutcomeHeld` until an operator finds out."""
     NEVER = "never"
     """Cannot occur: all effects are the `writes` of `Lease.complete`, so an interrupted attempt had none."""
 
@@ -51,11 +51,11 @@ class Work:
             raise InvalidKey("Work.name: must not contain '#', which separates it from the key")
 
     def record_key(self, key: str) -> str:
-        """The primary key of this work's record for a business id."""
+        """Primary key of this work's record for a business id."""
         return f"{key}#{self.name}"
 
     def error(self, name: str, message: str) -> Exception:
-        """A stored error: of its class and with its message, but without its own attributes.
+        """Recreate a stored error: of its class and with its message, but without its own attributes.
 
         StoredFailure if no final class has this name, or the class cannot be created from a message.
         """
@@ -65,7 +65,7 @@ class Work:
 
 
 def stored_error(error: BaseException) -> tuple[str, str]:
-    """Class name and message of an error, as they are stored. Half a surrogate, which no table holds, is escaped."""
+    """Class name and message of an error, as stored. A lone surrogate, which no table can hold, is escaped."""
     name = type(error).__name__
     try:
         message = str(error)
@@ -75,7 +75,7 @@ def stored_error(error: BaseException) -> tuple[str, str]:
 
 
 def _replayed(known: type[Exception], message: str) -> Exception | None:
-    """An error of a class, created without its `__init__`, whose `str` is the message; None if that is impossible."""
+    """Create an error without calling its `__init__`, so that its `str` is the message; None if that is impossible."""
     error = _created(known, message)
     with suppress(Exception):
         if error is None or (str(error) == message and repr(error)):

@@ -5,6 +5,7 @@ from typing import Any
 
 from entities.command import Key
 from entities.lagging import GATE, LAGGING_SINCE, Consistency, Seen
+from entities.registered import TYPES
 from entities.tables import States, Tables
 from idempotency import Contention, transact
 from idempotency.dynamodb import Action
@@ -16,6 +17,7 @@ _ROUNDS = 10
 def rebuild_gate(client: Any, tables: Tables, key: Key, at: datetime) -> int:
     """Make the gate agree with every version that has a row. Returns the version of the data; 0 for none.
 
+    The targets are listed until they are rebuilt: an older gate may not know that one lags.
     client: a `boto3.client("dynamodb")`. Raises Contention, StoreUnavailable.
     """
     for _ in range(_ROUNDS):
@@ -34,8 +36,8 @@ def _writes(client: Any, tables: Tables, key: Key, seen: Seen, at: datetime) -> 
     gate, values = seen.gate, _corrected(States(client, tables), key, seen)
     pending = values["finished"] < values["published"]
     values |= {"updated_at": at.isoformat()} | ({"pending_since": at.isoformat()} if pending else {})
+    values |= {LAGGING_SINCE: at.isoformat()} if values["lagging"] else {}
     if gate is None:
-        values["type"] = seen.data["type"]["S"] if seen.data else seen.unknown[0].type
         condition, read = "attribute_not_exists(#pk)", {}
     else:
         condition = "#published = :read_published AND #finished = :read_finished"
@@ -62,11 +64,13 @@ def _corrected(states: States, key: Key, seen: Seen) -> dict[str, Any]:
     known, finished = (seen.gate.published, seen.gate.finished) if seen.gate else (0, 0)
     finished = max(finished, seen.data_version) + len(seen.ended)
     published = max(known, seen.data_version, *(row.version for row in seen.unknown))
+    kind = seen.gate.type if seen.gate else seen.data["type"]["S"] if seen.data else seen.unknown[0].type
     pending = {version: states.command(key, version) for version in range(finished + 1, published + 1)}
     return {
         "published": published,
         "finished": finished,
         "data_version": seen.data_version,
         "dead": frozenset(version for version, row in pending.items() if row and row.has_failed),
-        "lagging": seen.gate.lagging - {GATE} if seen.gate else frozenset(),
+        "lagging": frozenset(TYPES.of(kind).targets) | (seen.gate.lagging - {GATE} if seen.gate else frozenset()),
+        "type": kind,
     }

@@ -98,6 +98,14 @@ class Judge(Recorded):
         for own_id, row in self.applications.items():
             self.judge_end(own_id, row)
             self._judge_same(own_id, row)
+        if self.run.plan.crowded and not (self.run.meddled or self.run.months_passed):
+            self._judge_limit()
+
+    def _judge_limit(self) -> None:
+        approved = [own_id for own_id, row in self.applications.items() if row["status"] == "APPROVED"]
+        alone = [own_id for own_id in approved if f"account-opening.{own_id}.review" not in self.approvals]
+        if len(alone) > 1:
+            self.broken(i.LIMIT, f"{' and '.join(alone)} are approved, and nobody was asked")
 
     def _judge_approval(self, own_id: str, row: Document) -> None:
         got, status, effect = self.went_on.get(own_id), row["status"], row.get("took_effect")
@@ -129,7 +137,7 @@ class Judge(Recorded):
         own = self.run.plan.of(own_id)
         wanted = _FOLLOWS.get(decided) if own.flagged or decided else "APPROVED"
         same = [one for one in self.customers.values() if one["application_id"] != own_id]
-        if bool(decided) != own.flagged and not same:
+        if bool(decided) != own.flagged and not (same or self.run.plan.crowded):
             self.broken(i.OUTCOME, f"{own_id} is decided by {decided}, and its document is {own.document!r}")
         if status != wanted and not (status == "FAILED" and same):
             self.broken(i.OUTCOME, f"{own_id} is {status}, and should be {wanted}")

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import accounts.tables
+from accounts import checks
 from accounts.bank_accounts import BankAccounts, OpeningBonus
 from accounts.customers import Outcome
 from accounts.openings import Openings
@@ -21,7 +22,7 @@ from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.mutant import replaced, without_condition
 from tests.faults.people import invariants as breaks
-from tests.faults.people import play
+from tests.faults.people import plan, play
 from tests.faults.people.mutant import both, edited, mutant
 from tests.faults.seams import Document
 
@@ -177,3 +178,14 @@ def _numbered() -> AbstractContextManager[None]:
     return replaced(
         BankAccounts, "open", lambda self, task: {**opened(self, task), "number": self.number(task.step.saga_id)}
     )
+
+
+@mutant("a limit that two applications at once do not see", breaks.LIMIT)
+def _undecided_is_nobody() -> AbstractContextManager[None]:
+    """Of an address, only customers are counted."""
+
+    def too_many(application: Any, neighbours: Any, limits: Any) -> bool:
+        others = [one for one in neighbours if one.application_id != application.application_id]
+        return sum(one.status == "APPROVED" for one in others) >= limits.customers
+
+    return both(replaced(checks, "too_many", too_many), replaced(plan, "_CROWDED", 1))

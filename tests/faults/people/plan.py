@@ -20,6 +20,7 @@ _PDF = b"%PDF-1.7 "
 _SPELLINGS = ("Konrad Zuse", "KONRAD  zuse", "\uff2bonrad\u00a0Zuse")
 _MORE_SPELLINGS = ("Zuse, Konrad", "Kon\u200brad Zuse", "Ko\u0301nrad Zuse", "K\u3164onrad Zuse", "Konra'd Zuse")
 _DAY = 86_400.0
+_CROWDED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Review:
 class Plan:
     """processor: whether there is a card processor; else CardsTable is the truth.
 
+    crowded: whether all are of one address, at which one customer is the limit.
     older: until when functions of the release before register and remove the customer, by application_id.
     """
 
@@ -65,6 +67,7 @@ class Plan:
     reviews: Sequence[Review]
     processor: bool
     older: Mapping[str, float]
+    crowded: bool
 
     def label(self, application_id: str) -> str:
         """A short name: its number, with what follows the id in an execution's name."""
@@ -87,7 +90,10 @@ def plan(schedule: Schedule) -> Plan:
     for one in others:
         if one.request["name"] in _SPELLINGS:
             one.request["name"] = spelling.choice(_SPELLINGS if older else _SPELLINGS + _MORE_SPELLINGS)
-    return Plan([first, *others], reviews, schedule.seed % 2 == 1, older)
+    crowded = bool(others) and schedule.chance("address").random() < _CROWDED
+    for one in others if crowded else ():
+        one.request["address"] = first.request["address"]
+    return Plan([first, *others], reviews, schedule.seed % 2 == 1, older, crowded)
 
 
 def _application(chance: random.Random, number: int, moment: float, like: Application | None = None) -> Application:

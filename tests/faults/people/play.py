@@ -6,6 +6,9 @@ from functools import cache, partial
 
 from ministack.services import s3, stepfunctions
 
+from accounts.screening import limit_key
+from idempotency.codec import to_item
+from runtime.dynamodb import dynamodb
 from tests.faults.actors import totals
 from tests.faults.actors.playing import DAY, SWEEP_EVERY, let_expire, outcome_of, playing, started
 from tests.faults.actors.schedule import Focus
@@ -52,6 +55,9 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
 
 
 def _live(run: Run) -> None:
+    if run.plan.crowded:
+        limit = to_item({**limit_key("max_customers_at_address"), "value": 1})
+        dynamodb().put_item(TableName=run.engine.stack.name("ScreeningTable"), Item=limit)
     for one in run.plan.applications:
         if one.document is not None:
             s3._put_object(run.engine.bucket, one.request["document_key"], one.document, {})

@@ -10,8 +10,7 @@ from ministack.services import s3, stepfunctions
 import idempotency.lease
 import idempotency.leases
 import runtime.handler
-import user_import.handlers
-import user_import.tasks
+import user_import.connect
 from runtime import clients
 from tests.faults import redriving
 from tests.faults.actors import engine as shared
@@ -20,7 +19,7 @@ from tests.faults.actors.wire import Session
 from tests.faults.seams import Document
 from tests.faults.users.connect import Client
 from tests.kit.engines.in_process import replace
-from user_import.backoff import Backoff
+from user_import.connect import Backoff
 
 if TYPE_CHECKING:
     from tests.faults.users.run import Run
@@ -43,7 +42,6 @@ class Engine(shared.Engine):
     def begin(self, run: "Run") -> None:
         super().begin(run)
         os.environ.update(run.variables)
-        user_import.handlers.environment.cache_clear()
 
     def make_bucket(self) -> None:
         super().make_bucket()
@@ -56,8 +54,8 @@ class Engine(shared.Engine):
         replace(stepfunctions, "_add_event", _ADD_EVENT)
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
         defaults["sleep"] = lambda seconds: self.on.simulation.sleep(max(seconds, 1))
-        replace(user_import.handlers, "Backoff", self._backoff)
-        replace(user_import.tasks, "time", types.SimpleNamespace(monotonic=self._now))
+        replace(user_import.connect, "Backoff", self._backoff)
+        replace(user_import.connect, "time", types.SimpleNamespace(monotonic=self._now))
         replace(clients, "session", lambda: _Session(self))
         replace(s3, "new_uuid", lambda: self.run.new_token() if self.run else "none")
         for module in (runtime.handler, idempotency.lease):

@@ -25,11 +25,12 @@ from tests.faults.users import play
 from tests.faults.users import schedule as u
 from user_import import results
 from user_import.bucket import Bucket
-from user_import.creation import Creation, LeaseStore, RowTask, _Row
+from user_import.creation import Creation, LeaseStore, _Row
 from user_import.errors import UserExists, UsernameRepeated
 from user_import.files import Files
 from user_import.imports import Imports
 from user_import.instances import Instances
+from user_import.requests import RowTask
 
 MUTANTS = mutant = Mutants()
 

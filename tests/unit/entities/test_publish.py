@@ -20,6 +20,7 @@ from entities.rebuild import Rebuild
 from entities.registered import TYPES
 from entities.types import Types
 from idempotency import StateConflict
+from idempotency.codec import to_item
 from stepwise.operations.gates import rebuild_gate
 from tests.kit.commands import LIFETIME_DAYS, START, Shelf, World, order, product
 
@@ -373,6 +374,18 @@ def test_target_is_not_rebuilt_by_a_gate_that_is_older_than_the_data(world: Worl
     with pytest.raises(StateConflict, match="the data has version 2, by the gate 1"):
         Rebuild(world.client, world.tables).run(world.gate().key, "shelf", Shelf(), world.now)
     assert world.gate().lagging == {"gate"}
+
+
+def test_rebuilt_gate_lists_the_targets_of_its_type(products: World) -> None:
+    products.publish(product(mode="sync"))
+    key = Key("TENANT#tenant1", "PRODUCT#tea-01")
+    older = products.client.get_item(TableName=products.tables.gates, Key=to_item(key.row))["Item"]
+    products.publish(product(2, mode="sync"))
+    restore_gate(products, older)
+
+    assert rebuild_gate(products.client, products.tables, key, products.now) == 2
+    assert products.gate(key.sk).lagging == {"catalog", "products"}
+    assert products.client.scan(TableName=products.tables.gates, IndexName="lagging_since")["Count"] == 1
 
 
 def test_a_gate_that_was_put_right_by_hand_is_taken_off_the_list(world: World) -> None:

@@ -20,19 +20,16 @@ from idempotency import IdempotencyError, LeaseStore
 from runtime.encodings import UTF_8
 from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit import dynamodb
-from user_import.backoff import Backoff
 from user_import.bucket import Bucket
-from user_import.connect import Connect
-from user_import.creation import Creation, RowTask
+from user_import.connect import Backoff, Connect
+from user_import.creation import Creation
 from user_import.csv_file import RowPointer
 from user_import.files import Files
 from user_import.imports import Imports
 from user_import.instances import AllowedInstances, Instances
-from user_import.outcomes import Outcome
-from user_import.profiles import ProfileIds, ProfileNames
-from user_import.request import parse_request
-from user_import.results import Result, read
-from user_import.tasks import CountCsvFiles, Plan, RegisterResult, ResultCsvFileCreate
+from user_import.requests import CountCsvFiles, Plan, RegisterResult, ResultCsvFileCreate, RowTask, parse_request
+from user_import.results import Outcome, Result, read
+from user_import.user import ProfileIds, ProfileNames
 
 KEY, RESULT = "TestFile_20261121.csv", "UserCreateResult_20261121.csv"
 HEADER = "No.,username,default_password,first_name,last_name"

@@ -17,7 +17,7 @@ from idempotency import LeaseStore
 from tests.unit.user_import.import_world import new_bucket
 from user_import.bucket import Bucket, Source
 from user_import.connect import Connect
-from user_import.creation import Creation, RowTask
+from user_import.creation import Creation
 from user_import.csv_file import REQUIRED_COLUMNS, RowPointer
 from user_import.errors import (
     InvalidImport,
@@ -32,11 +32,9 @@ from user_import.errors import (
 from user_import.files import Files
 from user_import.imports import Imports
 from user_import.instances import AllowedInstances, Instances
-from user_import.outcomes import Outcome
-from user_import.profiles import ProfileIds, ProfileNames, listed_names
-from user_import.request import parse_request
-from user_import.results import Result, ResultKey, write
-from user_import.tasks import CountCsvFiles, Plan
+from user_import.requests import CountCsvFiles, Plan, RowTask, parse_request
+from user_import.results import Outcome, Result, ResultKey, write
+from user_import.user import ProfileIds, ProfileNames, listed_names
 
 CSV = b"No.,username,default_password,first_name,last_name\n1,taro,Passw0rd,Taro,Yamada\n"
 HOME = Path(__file__).parents[3]

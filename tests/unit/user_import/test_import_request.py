@@ -6,7 +6,7 @@ import pytest
 
 from user_import.bucket import date_in_name
 from user_import.errors import InvalidImport
-from user_import.request import ImportRequest, parse_request
+from user_import.requests import ImportRequest, parse_request
 from user_import.results import ResultKey
 from user_import.uploads import execution_name
 

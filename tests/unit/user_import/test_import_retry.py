@@ -8,8 +8,7 @@ import pytest
 
 from tests.unit.user_import.import_world import HEADER, KEY, RESULT, Row, World
 from user_import.errors import ImportRefused, InvalidHeader, InvalidImport, InvalidResultFile, UnclosedQuote
-from user_import.outcomes import PASSWORD_NOT_SET
-from user_import.results import Result, write
+from user_import.results import PASSWORD_NOT_SET, Result, write
 
 ANN, BOB, CAT = Row("ann"), Row("bob"), Row("cat")
 BROKEN = replace(BOB, password="short")

@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 from user_import.csv_file import RowPointer
 from user_import.errors import InvalidResultFile
 from user_import.files import merged
-from user_import.outcomes import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome, explained
-from user_import.results import COLUMNS, Result, read, write
+from user_import.results import (
+    COLUMNS,
+    NOT_REGISTERED,
+    PASSWORD_NOT_SET,
+    SENTENCES,
+    Outcome,
+    Result,
+    explained,
+    read,
+    write,
+)
 from user_import.retry import Kept
 
 ARN = "arn:aws:connect:us-east-1:000000000000:instance/i-1"

@@ -7,6 +7,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
+from runtime.machine import Machine
 from user_import.errors import UploadNameInvalid
 from user_import.uploads import Uploads, execution_name
 
@@ -16,7 +17,7 @@ NAME = execution_name("bucket", KEY, "v1", "20261121")
 REQUEST = {
     "stateMachineArn": MACHINE,
     "name": NAME,
-    "input": json.dumps({"key": KEY, "version_id": "v1"}),
+    "input": json.dumps({"key": KEY, "version_id": "v1"}, separators=(",", ":")),
 }
 
 
@@ -30,7 +31,7 @@ def states() -> Iterator[Stubber]:
 
 
 def start(states: Stubber, key: str) -> str:
-    return Uploads(states.client, MACHINE, "TestFile_").start("bucket", key, "v1")
+    return Uploads(Machine(lambda: states.client, MACHINE), "TestFile_").start("bucket", key, "v1")
 
 
 def test_an_upload_starts_its_import(states: Stubber) -> None:

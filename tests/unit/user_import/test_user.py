@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from user_import.errors import InvalidRow
-from user_import.outcomes import SENTENCES
-from user_import.profiles import ProfileNames
-from user_import.user import User
+from user_import.results import SENTENCES
+from user_import.user import ProfileNames, User
 
 DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 GOOD = {

@@ -12,13 +12,13 @@ from idempotency import IdempotencyError, LeaseOperations, LeaseStore, Status
 from tests.kit.connect_simulator import Connect as Simulator
 from tests.unit import dynamodb
 from tests.unit.user_import.import_world import DEFAULTS, KEY
-from user_import.backoff import Backoff
 from user_import.bucket import Bucket, Source
-from user_import.connect import Connect
-from user_import.creation import CREATE_USER, ROW_TAG, Creation, RowTask
+from user_import.connect import Backoff, Connect
+from user_import.creation import CREATE_USER, ROW_TAG, Creation
 from user_import.csv_file import REQUIRED_COLUMNS, RowPointer
 from user_import.errors import ConnectDenied, ConnectUnavailable, UserExists
-from user_import.outcomes import PASSWORD_NOT_SET, Outcome
+from user_import.requests import RowTask
+from user_import.results import PASSWORD_NOT_SET, Outcome
 
 # Faults that leave CreateUser's outcome unknown, and faults that then keep SearchUsers from finding it.
 UNSURE: dict[str, dict[str, Any]] = {

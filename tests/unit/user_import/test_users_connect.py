@@ -11,8 +11,7 @@ from botocore.exceptions import ClientError
 
 from tests.kit.connect_simulator import Connect as Simulator
 from tests.kit.connect_simulator import client
-from user_import.backoff import Backoff
-from user_import.connect import Connect, forget_messages
+from user_import.connect import Backoff, Connect, forget_messages
 from user_import.errors import (
     ConnectDenied,
     ConnectRefused,
@@ -30,8 +29,8 @@ from user_import.errors import (
     UserQuotaExceeded,
 )
 from user_import.instances import STACK_TAG, AllowedInstances, Instances, default_alias
-from user_import.profiles import ProfileIds, ProfileNames, used
-from user_import.user import User
+from user_import.user import ProfileIds, ProfileNames, User
+from user_import.user import used_profiles as used
 
 DEFAULTS = ProfileNames("Agent", "Basic Routing Profile")
 USER = User("taro.yamada", "Passw0rd-Secret", "太郎", "山田", "taro@example.com", "+81312345678", DEFAULTS)

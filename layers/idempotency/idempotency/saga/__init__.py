@@ -1,4 +1,4 @@
-"""A saga as data, and what follows from it: the state of one saga, its finalization, and the sweep."""
+"""A saga as data, and what is derived from it: the state of one saga, its finalization, and the sweep."""
 
 from .definition import Parallel, Saga
 from .step import SagaStep

@@ -1,4 +1,4 @@
-"""A saga as data: its machines, its steps in order, and what undoes each."""
+"""A saga as data: its state machines, its steps in order, and the compensation of each."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class Saga:
     name: for people. machine, recovery: the logical ids of its two state machines.
     id_field: the name of the saga's id. parse: reads the input; raises a BusinessError.
     id_path: where the input has the id; by default in the field `id_field`.
-    open, confirmed, failed: the statuses of the first step's row. pending: other statuses of one that is not decided.
-    joining: steps that are deployed, and that an execution of the version before lacks. They join `steps` when every
-        such execution has ended; until then a saga is confirmed without them. A failed one is undone with them.
+    open, confirmed, failed: the statuses of the first step's row. pending: other statuses of a row that is not decided.
+    joining: steps that are deployed, but that executions of the previous version lack. They join `steps` when every
+        such execution has ended; until then a saga is confirmed without them. A failed saga is undone with them.
     on_interruption: what finalization does with an execution that was stopped or timed out. "backward": undo it.
         "hold": bar nothing, and leave it to an operator, who recovers it backward or forward.
     ordered: whether a step runs only while its parents stand, and is undone only when none of its children stands,
-        whatever calls come. Else only the machines keep the order.
+        whatever calls arrive. Otherwise only the state machines keep the order.
     """
 
     name: str
@@ -56,16 +56,16 @@ class Saga:
 
     @property
     def all_steps(self) -> tuple[SagaStep, ...]:
-        """Every step, those of branches too."""
+        """Every step, including those of branches."""
         return tuple(step for part in self.steps for branch in _branches(part) for step in branch)
 
     @property
     def deployed(self) -> tuple[SagaStep, ...]:
-        """Every step, those that are joining too."""
+        """Every step, including the joining ones."""
         return self.all_steps + self.joining
 
     def step(self, name: str) -> SagaStep:
-        """The step of this name. Raises KeyError."""
+        """Return the step of this name. Raises KeyError."""
         return {step.name: step for step in self.deployed}[name]
 
     @property
@@ -74,7 +74,7 @@ class Saga:
 
     @property
     def first(self) -> SagaStep:
-        """The step that has the saga's row."""
+        """The step that owns the saga's row."""
         return self.all_steps[0]
 
     @property
@@ -85,11 +85,11 @@ class Saga:
 
     @property
     def compensations(self) -> tuple[str, ...]:
-        """The names of the compensations, in their order."""
+        """Names of the compensations, in their order."""
         return tuple(step.compensation for step in self.undone)
 
     def parents(self, step: SagaStep) -> tuple[SagaStep, ...]:
-        """The steps that come directly before this one."""
+        """Return the steps directly before this one."""
         before: tuple[SagaStep, ...] = ()
         for part in self.steps:
             branches = list(_branches(part))
@@ -101,48 +101,51 @@ class Saga:
         return ()
 
     def children(self, step: SagaStep) -> tuple[SagaStep, ...]:
-        """The steps that come directly after this one."""
+        """Return the steps directly after this one."""
         return tuple(child for child in self.all_steps if step in self.parents(child))
 
     @property
     def leases(self) -> tuple[SagaStep, ...]:
-        """The steps that work outside DynamoDB, those that are joining too."""
+        """Steps that work outside DynamoDB, including the joining ones."""
         return tuple(step for step in self.deployed if step.outside)
 
     def still_open(self, table: str, saga_id: str) -> Action:
-        """Check that the saga is not decided: its row is open, or not there. Under a decided one no step may land.
+        """Check that the saga is not decided: its row is open or missing. No step may run under a decided saga.
 
         table: the physical name of the first step's table.
         """
         return self._by_row(table, saga_id, "#status IN", self.undecided)
 
     def not_confirmed(self, table: str, saga_id: str) -> Action:
-        """Check that the saga has not succeeded. Of one that has, nothing may be undone."""
+        """Check that the saga has not succeeded. Nothing of a saga that succeeded may be undone."""
         return self._by_row(table, saga_id, "NOT #status IN", (self.confirmed,))
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """The statuses of the first step's row while the saga is not decided."""
+        """Statuses of the first step's row while the saga is not decided."""
         return (self.open, *self.pending)
 
     @property
     def noun(self) -> str:
-        """What the saga is about, for messages: `order`, for an `order_id`."""
+        """Noun for the subject of the saga, for messages: `order`, for an `order_id`."""
         return self.id_field.removesuffix("_id")
 
     def called(self, saga_id: str) -> str:
-        """A saga in a message: `order o-1001`."""
+        """Name a saga in a message: `order o-1001`."""
         return f"{self.noun} {saga_id}"
 
     def id_of(self, document: Any) -> str | None:
-        """The saga's id in an input. Read leniently: what an earlier deployment accepted must be finalized too."""
+        """Read the saga's id from an input.
+
+        Reads leniently: what an earlier deployment accepted must be finalized too.
+        """
         found = document
         for name in self.id_path or (self.id_field,):
             found = found.get(name) if isinstance(found, dict) else None
         return found if isinstance(found, str) and found else None
 
     def named(self, names: Iterable[str]) -> tuple[str, ...]:
-        """These of the steps, in the order of the saga."""
+        """Return the steps with these names, in the order of the saga."""
         wanted = set(names)
         return tuple(name for name in self.step_names if name in wanted)
 

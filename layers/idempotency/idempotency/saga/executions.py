@@ -43,11 +43,11 @@ class Ended(Protocol):
 
 
 class RecoveryEnded(IdempotencyError):
-    """An earlier recovery has ended, and something stands all the same. A person must start it again."""
+    """An earlier recovery has ended, but something still stands. An operator must start it again."""
 
 
 class ExecutionNotFound(IdempotencyError):
-    """There is no execution of this name: Step Functions forgets one after 90 days."""
+    """No execution has this name: Step Functions forgets an execution after 90 days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,9 @@ class SagaExecution:
 
 @dataclass(frozen=True, slots=True)
 class Executions:
-    """client: answers with a `boto3.client("stepfunctions")`; most sagas are finalized without one.
+    """Reads executions and starts recoveries.
 
+    client: returns a `boto3.client("stepfunctions")`; most sagas are finalized without one.
     machine, recovery: ARNs of the two state machines.
     """
 
@@ -82,7 +83,7 @@ class Executions:
         return SagaExecution(saga_id, execution["status"], json.loads(execution["input"]))
 
     def document(self, execution_arn: str) -> Any:
-        """The input of an execution, as parsed JSON."""
+        """Return the input of an execution, as parsed JSON."""
         return json.loads(self.client().describe_execution(executionArn=execution_arn)["input"])
 
     def recover(self, saga_id: str, document: Any) -> None:
@@ -111,6 +112,6 @@ def _execution(machine: str, name: str) -> str:
 
 
 def _code(error: Exception) -> str:
-    # botocore is not imported, so that importing the kit needs nothing.
+    # botocore is not imported, so that importing the kit stays free of dependencies.
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Code", ""))

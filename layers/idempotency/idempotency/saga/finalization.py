@@ -1,15 +1,16 @@
 """Finalizes a saga once its execution has ended, however it ended.
 
 A catcher sees neither a timeout nor a stop of the execution, nor `States.Runtime` or `States.DataLimitExceeded`. So the
-last word comes from outside: from the event of its status change, or, if that was lost, from the execution itself.
+final decision comes from outside: from the status change event, or, if that was lost, from the execution itself.
 
-A saga that did not succeed is done with when every step is compensated or barred. Until then its row names what
+A saga that did not succeed is finished when every step is compensated or barred. Until then its row names what
 stands (`standing`) and stays in the index that the sweep reads.
 """
 
 import json
 import logging
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -26,48 +27,51 @@ from .state import SagaReader, SagaState
 from .step import SagaStep
 from .table import UNSETTLED
 
-# Each round lost means that a call wrote between the look and the decision.
+# A round is lost if a call writes between the read and the decision.
 _ROUNDS = 4
 
 _logger = logging.getLogger(__name__)
 
 
 class Finalized(Enum):
-    """What finalizing comes to."""
+    """Result of a finalization."""
 
     YES = "yes"
     """The saga is confirmed, or everything is undone, or its recovery has begun."""
     NOT_YET = "not yet"
-    """The execution is running, as one that was redriven; its end will be finalized."""
+    """The execution is running, for example after a redrive; its end will be finalized."""
     STANDING = "standing"
-    """Its recovery has ended, and something still stands: a person is needed."""
+    """Its recovery has ended, and something still stands: an operator is needed."""
     NO = "no"
-    """Not by this execution, which says nothing of a saga."""
+    """This execution says nothing about a saga."""
 
 
 class SagaRow(Protocol):
-    """The saga's own writes: actions on the row of its first step, each with its condition."""
+    """Writes of the saga's own: actions on the row of its first step, each with its condition."""
 
     def confirm(self, saga_id: str, at: datetime) -> Action:
         """Confirm a saga that succeeded."""
         ...
 
     def save_failed(self, request: Any, at: datetime, standing: Collection[str]) -> Action:
-        """Insert the row of a saga that failed before its first step, so that what stands of it is listed."""
+        """Insert the row of a saga that failed before its first step, so that what stands is listed."""
         ...
 
     def save_unknown(self, saga_id: str, at: datetime, standing: Collection[str]) -> Action:
-        """The same of a saga that had no valid input."""
+        """As `save_failed`, for a saga that had no valid input."""
         ...
 
     def list_standing(self, saga_id: str, status: str, at: datetime, standing: Collection[str]) -> Action:
-        """Note what stands; nothing takes the row out of the index. status: its status, unchanged."""
+        """Note what stands. Leaves the row in the index. status: its status, unchanged."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Finalization:
-    """leases: bar work outside that has not begun; None where no step works outside. lifetime: of a lease's record."""
+    """Finalizes sagas.
+
+    leases: bars outside work that has not begun; None if no step works outside. lifetime: of a lease's record.
+    """
 
     saga: Saga
     steps: StepStore
@@ -80,27 +84,38 @@ class Finalization:
     def finalize_event(self, ended: Ended, at: datetime) -> Finalized:
         """Finalize by the event of an execution that ended, the saga's or its recovery's.
 
-        Without its input, if the rule leaves that out: then it is read from the execution, unless the saga's name says
-        enough. An account may call DescribeExecution some 15 times a second.
+        If the rule omits the input from the event, it is read from the execution, unless the saga's name is enough.
+        An account may call DescribeExecution some 15 times a second.
         """
         if ended.state_machine_arn == self.executions.recovery:
             return self.finalize_recovered(self._document(ended), at)
         if ended.status == "SUCCEEDED" and not ended.input and self._confirmed(ended.name, at):
             return Finalized.YES
-        return self.finalize(SagaExecution(ended.name, ended.status, self._document(ended)), at)
+        return self.finalize(self._as_it_is_now(ended), at)
+
+    def _as_it_is_now(self, ended: Ended) -> SagaExecution:
+        """Read the execution again if only its last state was cut off: a redrive may have told of its success since.
+
+        A redrive of any other execution needs no look: it finds its next step barred.
+        """
+        if ended.status in INTERRUPTED and self.reader.read(ended.name).all_standing:
+            with suppress(ExecutionNotFound):
+                return self.executions.execution(ended.name)
+        return SagaExecution(ended.name, ended.status, self._document(ended))
 
     def _confirmed(self, saga_id: str, at: datetime) -> bool:
-        """Whether it is confirmed now. A machine may confirm its saga itself, and an event may come twice."""
+        """True if the saga is confirmed now. A machine may confirm its saga itself, and an event may arrive twice."""
         return self.confirm_at_once(saga_id, at) or self.reader.read(saga_id).confirmed
 
     def _document(self, ended: Ended) -> Any:
         return json.loads(ended.input) if ended.input else self.executions.document(ended.execution_arn)
 
     def finalize(self, execution: SagaExecution, at: datetime) -> Finalized:
-        """Confirm a saga that succeeded; otherwise see to it that everything is undone. Idempotent.
+        """Confirm a saga that succeeded; otherwise make sure that everything is undone. Idempotent.
 
-        An execution that failed under a name that is not its saga's id says nothing of a saga: the steps may belong to
-        another execution. One that succeeded has all steps, whatever its name.
+        An execution that failed under a name that is not its saga's id says nothing about a saga: the steps may belong
+        to
+        another execution. An execution that succeeded has all steps, whatever its name.
         Raises a TransientError, or as the client of Step Functions.
         """
         if execution.status not in ENDED:
@@ -116,7 +131,7 @@ class Finalization:
         return self._undo(saga_id, execution.document, at)
 
     def confirm_at_once(self, saga_id: str, at: datetime) -> bool:
-        """Confirm the saga that an execution which succeeded is named after. False if it is not due."""
+        """Confirm the saga that a succeeded execution is named after. False if the saga is not due."""
         try:
             self._seal(saga_id, at)
         except StateConflict:
@@ -125,7 +140,7 @@ class Finalization:
         return True
 
     def finalize_recovered(self, document: Any, at: datetime) -> Finalized:
-        """Look again at the saga of a recovery that has ended. document: the recovery's input. Raises as `review`."""
+        """Review the saga of a recovery that has ended. document: the recovery's input. Raises as `review`."""
         saga_id = self.saga.id_of(document)
         if saga_id is None:
             _logger.warning("not finalized: the recovery's input has no id")
@@ -151,25 +166,25 @@ class Finalization:
         except StateConflict:
             state = self.reader.read(saga_id)
             if not state.confirmed and (state.compensated or not state.all_standing):
-                # A stray compensation came first. What it has left must not stand alone.
+                # A stray compensation came first. The steps that it left must not stand alone.
                 return self._undo(saga_id, document, at)
             if state.status not in (None, self.saga.confirmed):
                 if not state.all_standing:
                     _logger.error("a saga that succeeded lacks rows", extra=self._fields(saga_id))
                     return Finalized.STANDING
                 self._seal(saga_id, at, state.lost)
-        # Also of one that was confirmed before: the line of the call that did it may be lost.
+        # Also for a saga that was confirmed before: the log line of the call that confirmed it may be lost.
         _logger.info("confirmed", extra=self._fields(saga_id))
         return Finalized.YES
 
     def _seal(self, saga_id: str, at: datetime, lost: Collection[SagaStep] = ()) -> None:
-        """Confirm the saga with its records. lost: steps whose records have expired; their rows have not."""
+        """Confirm the saga and seal its records. lost: steps whose records have expired but whose rows exist."""
         checks = [step.stands(self.reader.table(step), saga_id) for step in lost if step is not self.saga.first]
         writes = [self.row.confirm(saga_id, at), *checks]
         self.steps.seal(saga_id, self.saga.step_names, writes, at, lost=[step.name for step in lost])
 
     def _undo(self, saga_id: str, document: Any, at: datetime) -> Finalized:
-        """Bar what has not happened, note what stands, and have it recovered. document: None if it is not known."""
+        """Bar what has not happened, note what stands, and start its recovery. document: None if it is not known."""
         request = self._request(document)
         for _ in range(_ROUNDS):
             state = self._read(saga_id, at)
@@ -193,7 +208,7 @@ class Finalization:
         return replace(state, leases_forgotten=created < at - self.lifetime)
 
     def _bar(self, saga_id: str, state: SagaState, request: Any, document: Any, at: datetime) -> None:
-        """One transaction: the tombstones, the checks that they are due, and what the saga's row says of it."""
+        """Write the tombstones, the checks that they are due, and the saga's row, in one transaction."""
         barred = state.unbarred
         row = self._note(saga_id, state, request, at)
         checks = [
@@ -213,7 +228,7 @@ class Finalization:
                 yield self.leases.bar(step.outside, saga_id, error)
 
     def _note(self, saga_id: str, state: SagaState, request: Any, at: datetime) -> list[Action]:
-        """What the saga's row is to say: which steps stand. Nothing, if it says so or there is no need of a row."""
+        """Update of the saga's row: which steps stand. Empty if the row says so already or none is needed."""
         status, standing = state.status, state.standing
         if status is None and standing:
             known = request is not None
@@ -252,7 +267,7 @@ class Finalization:
         return Finalized.YES
 
     def _request(self, document: Any) -> Any:
-        """The saga's input as its context reads it; None if this version of the code would not accept it."""
+        """Parse the saga's input as its context does; None if this version of the code would not accept it."""
         try:
             return self.saga.parse(document)
         except BusinessError:
@@ -265,9 +280,9 @@ class Finalization:
 def adopt_lost(
     steps: StepStore, reader: SagaReader, saga_id: str, state: SagaState, request: Any, document: Any, at: datetime
 ) -> None:
-    """Write the lost record of each step whose row is this very request's, so that its compensation can undo it.
+    """Write the lost record of each step whose row belongs to this very request, so that its compensation can undo it.
 
-    document: the saga's input; request: the same, parsed. A row that another request made is left alone, and logged.
+    document: the saga's input; request: the same, parsed. A row that another request wrote is left alone, and logged.
     """
     saga = reader.saga
     for step in state.lost:

@@ -1,4 +1,4 @@
-"""What is known of one saga: the rows of its steps, their records, and the leases of work outside."""
+"""State of one saga: the rows of its steps, their records, and the leases of outside work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +12,15 @@ from idempotency.steps import COMMITTED, COMPENSATED, COMPENSATING
 from .definition import Saga
 from .step import Item, SagaStep
 
-# Of a lease: nothing can have happened outside.
+# Statuses of a lease under which nothing can have happened outside.
 _NO_EFFECT = frozenset({None, Status.FAILED, Status.RELEASED})
 
 
 @dataclass(frozen=True, slots=True)
 class SagaState:
-    """rows, records, leases: by name of the step, in DynamoDB's own JSON; None where there is none.
+    """State of one saga.
 
+    rows, records, leases: by name of the step, in DynamoDB's own JSON; None if missing.
     leases_forgotten: whether the leases' records may have expired, so that their absence proves nothing.
     """
 
@@ -31,29 +32,29 @@ class SagaState:
 
     @property
     def row(self) -> Item | None:
-        """The saga's own row, which is that of its first step."""
+        """The saga's own row, which is the row of its first step."""
         return self.rows[self.saga.first.name]
 
     @property
     def status(self) -> str | None:
-        """The status of the saga's row, None if there is none."""
+        """Status of the saga's row; None if there is none."""
         return str(self.row["status"]["S"]) if self.row else None
 
     @property
     def confirmed(self) -> bool:
-        """Whether the saga has succeeded, which is final: by its row, or, if the row is lost, by a sealed record."""
+        """True if the saga has succeeded, which is final: by its row, or, if the row is lost, by a sealed record."""
         return self.status == self.saga.confirmed or any(
             "sealed_at" in record for record in self.records.values() if record
         )
 
     @property
     def untouched(self) -> bool:
-        """Whether no step was ever called."""
+        """True if no step was ever called."""
         return not any([*self.rows.values(), *self.records.values(), *self.leases.values()])
 
     @property
     def lost(self) -> list[SagaStep]:
-        """The steps whose effect is there, and whose record is gone."""
+        """Steps whose effect exists, but whose record is gone."""
         return [
             step
             for step in self.saga.deployed
@@ -62,44 +63,44 @@ class SagaState:
 
     @property
     def compensated(self) -> bool:
-        """Whether a compensation of any step has begun."""
+        """True if a compensation of any step has begun."""
         return any(self.record_status(step) in (COMPENSATED, COMPENSATING) for step in self.saga.all_steps)
 
     @property
     def all_standing(self) -> bool:
-        """Whether the effects of all steps are there."""
+        """True if the effects of all steps exist."""
         return all(step.is_standing(self.rows[step.name]) for step in self.saga.all_steps)
 
     @property
     def standing(self) -> set[str]:
-        """The names of the steps of which something stands, or may stand outside."""
+        """Names of the steps whose effects stand, or may stand outside."""
         return {step.name for step in self.saga.deployed if self._stands(step)}
 
     @property
     def noted(self) -> frozenset[str]:
-        """The names of the steps that stand by the saga's row, which outlives all records."""
+        """Names of the steps that stand according to the saga's row, which outlives all records."""
         return frozenset((self.row or {}).get("standing", {}).get("SS", ()))
 
     @property
     def unbarred(self) -> list[SagaStep]:
-        """The steps that have not happened, and that no record bars."""
+        """Steps that have not happened, and that no record bars."""
         return [step for step in self.saga.deployed if self.record_status(step) is None and not self._stands(step)]
 
     def record_status(self, step: SagaStep) -> str | None:
-        """The status of the step's record, None if there is none."""
+        """Status of the step's record; None if there is none."""
         return _status(self.records[step.name])
 
     def lease_status(self, step: SagaStep) -> str | None:
-        """The status of the step's lease, None if there is none."""
+        """Status of the step's lease; None if there is none."""
         return _status(self.leases.get(step.name))
 
     def may_begin_outside(self, step: SagaStep) -> bool:
-        """Whether the step's lease is free, so that a call that is on its way could still begin."""
+        """True if the step's lease is free, so that a call in flight could still begin."""
         return bool(step.outside) and self.lease_status(step) in (None, Status.RELEASED)
 
     def _stands(self, step: SagaStep) -> bool:
         record, row = self.record_status(step), self.rows[step.name]
-        # A row is the last word: where it says that the step is undone, nothing stands outside any more.
+        # The row has the last word: if it says that the step is undone, nothing stands outside any more.
         if row is not None and not step.is_standing(row):
             return False
         if step.outside and self._may_stand_outside(step, record):
@@ -113,7 +114,7 @@ class SagaState:
 
 
 def may_stand_outside(lease: str | None, record: str | None) -> bool:
-    """Whether an outside system may hold an effect that the step does not tell of. lease, record: their status."""
+    """True if an outside system may hold an effect that the step does not show. lease, record: their statuses."""
     return record == COMPENSATING or (lease not in _NO_EFFECT and record != COMPENSATED)
 
 
@@ -123,7 +124,10 @@ def _status(item: Item | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SagaReader:
-    """tables: physical names by logical id, of the steps' rows. records: the table of records and leases."""
+    """Reads the state of a saga.
+
+    tables: maps the steps' logical ids to table names. records: the table of records and leases.
+    """
 
     saga: Saga
     client: LeaseClient
@@ -131,7 +135,7 @@ class SagaReader:
     records: str
 
     def table(self, step: SagaStep) -> str:
-        """The physical name of the table that has the step's row."""
+        """Physical name of the table that has the step's row."""
         return self.tables[step.table]
 
     def read(self, saga_id: str) -> SagaState:

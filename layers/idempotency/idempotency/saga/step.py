@@ -1,6 +1,6 @@
-"""One step of a saga: what undoes it, and the row that it leaves.
+"""One step of a saga: its compensation, and its row.
 
-Records of steps expire, rows do not. So what a step has left is read from its row, whose status is the last word.
+Step records expire, rows do not. So the effects of a step are read from its row, whose status has the last word.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,11 +23,11 @@ class SagaStep:
 
     compensation: the name of the transaction that undoes it.
     table: the logical id of the table that has its row. key, prefix: the row's primary key is `prefix` + saga_id.
-    standing: the statuses of the row while the step's effect is there; `insert` writes the first.
+    standing: the statuses of the row while the step's effect stands; `insert` writes the first.
     undone: the status of the row once the step is undone, as `undo` writes it.
     joined_at: when the step joined a deployed saga, in ISO 8601 and UTC: older sagas may lack it.
-    facts: what the row says of a request, by attribute; another request under the same id differs in it.
-    outside: the name of the lease under which the step works outside DynamoDB, where it does.
+    facts: the row's attributes that come from the request; another request under the same id differs in them.
+    outside: the name of the lease under which the step works outside DynamoDB, if it does.
     """
 
     name: str
@@ -42,17 +42,17 @@ class SagaStep:
     joined_at: str = ""
 
     def row_key(self, saga_id: str) -> dict[str, str]:
-        """The primary key of the step's row."""
+        """Return the primary key of the step's row."""
         return {self.key: f"{self.prefix}{saga_id}"}
 
     def insert(self, table: str, saga_id: str, request: Any, **more: Any) -> Action:
-        """Insert the step's row: what it says of the request, and `more`. One that stands is never overwritten."""
+        """Insert the step's row: the request's facts, and `more`. Never overwrites an existing row."""
         row = {**self.row_key(saga_id), **self.facts(request), "status": self.standing[0], **more}
         condition = f"attribute_not_exists({self.key})"
         return {"Put": {"TableName": table, "Item": to_item(row), "ConditionExpression": condition}}
 
     def undo(self, table: str, saga_id: str, **more: Any) -> Action:
-        """Mark the step's row as undone, and note `more` on it. It must stand."""
+        """Mark the step's row as undone, and note `more` on it. Fails unless the step stands."""
         check = self.stands(table, saga_id)["ConditionCheck"]
         sets = ", ".join(["#status = :undone", *(f"{name} = :{name}" for name in more)])
         values = to_item({f":{name}": value for name, value in {"undone": self.undone, **more}.items()})
@@ -69,21 +69,21 @@ class SagaStep:
         return check(table, self.row_key(saga_id), f"attribute_not_exists({self.key})")
 
     def does_not_stand(self, table: str, saga_id: str) -> Action:
-        """Check that the step's effect is not there: no row, or one that says it is undone."""
+        """Check that the step's effect does not stand: the row is missing or marked as undone."""
         return self._by_status(table, saga_id, f"attribute_not_exists({self.key}) OR NOT ({self._in()})")
 
     def stands(self, table: str, saga_id: str, request: Any = None) -> Action:
-        """Check that the step's effect is there; with `request`, that it is the effect of this very request."""
+        """Check that the step's effect stands; with `request`, that it is the effect of this very request."""
         facts = {} if request is None else self.facts(request)
         same = "".join(f" AND #{name} = :{name}" for name in facts)
         return self._by_status(table, saga_id, self._in() + same, facts)
 
     def is_standing(self, row: Item | None) -> bool:
-        """Whether a row, in DynamoDB's own JSON, says that the step's effect is there."""
+        """True if a row, in DynamoDB's own JSON, says that the step's effect stands."""
         return row is not None and row["status"]["S"] in self.standing
 
     def is_of(self, row: Item, request: Any) -> bool:
-        """Whether a row, in DynamoDB's own JSON, is the effect of this very request."""
+        """True if a row, in DynamoDB's own JSON, is the effect of this very request."""
         return all(row.get(name) == value for name, value in to_item(self.facts(request)).items())
 
     def _in(self) -> str:
@@ -102,7 +102,7 @@ def check(
     names: Iterable[str] = (),
     values: Mapping[str, Any] | None = None,
 ) -> Action:
-    """A condition check on one row. names, values: those that the condition uses."""
+    """Build a condition check on one row. names, values: those that the condition uses."""
     found = {"TableName": table, "Key": to_item(key), "ConditionExpression": condition}
     if values:
         found["ExpressionAttributeNames"] = {f"#{name}": name for name in names}

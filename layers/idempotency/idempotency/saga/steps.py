@@ -1,7 +1,7 @@
-"""The step protocol with what a saga's definition adds to it, so that no step of a saga can forget it.
+"""The step protocol with the rules that a saga's definition adds, so that no step of a saga can forget them.
 
-Under a decided saga no step lands. Of a saga that has succeeded, nothing is undone. A step does not run once the first
-step is compensated. Where the record is gone, the step's row has the last word.
+No step runs under a decided saga. Nothing of a saga that has succeeded is undone. A step does not run once the first
+step is compensated. If the record is gone, the step's row has the last word.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,28 +19,28 @@ type Result = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SagaSteps:
-    """Steps of one saga. tables: physical names by logical id: of the first step, and of those that are called."""
+    """Steps of one saga. tables: maps logical ids to table names, for the first step and each step in use."""
 
     saga: Saga
     store: StepStore
     tables: Mapping[str, str]
 
     def table(self, step: SagaStep) -> str:
-        """The physical name of the table that has the step's row."""
+        """Physical name of the table that has the step's row."""
         return self.tables[step.table]
 
     def insert(self, step: Step, request: Any, **more: Any) -> Action:
-        """Insert the step's row, as `SagaStep.insert`."""
+        """Insert the step's row; see `SagaStep.insert`."""
         own = self.saga.step(step.name)
         return own.insert(self.table(own), step.saga_id, request, **more)
 
     def undo(self, step: Step, **more: Any) -> Action:
-        """Mark the step's row as undone, as `SagaStep.undo`."""
+        """Mark the step's row as undone; see `SagaStep.undo`."""
         own = self.saga.step(step.name)
         return own.undo(self.table(own), step.saga_id, **more)
 
     def find(self, step: Step) -> Result | None:
-        """Ask what T would answer, before T causes effects outside. Returns and raises as `StepStore.find`."""
+        """Find what T would return, before T causes effects outside. Returns and raises as `StepStore.find`."""
         own = self.saga.step(step.name)
         absent = own.absent(self.table(own), step.saga_id)
         return self.store.find(step, absence=[absent, *self._due(step)], after=self._after(step))
@@ -54,7 +54,7 @@ class SagaSteps:
     ) -> Result:
         """Run C: undo what T wrote, or bar T. Returns and raises as `StepStore.compensate`.
 
-        outside: undoes what T does outside DynamoDB, of this very request.
+        outside: undoes what T of this very request did outside DynamoDB.
         """
         own = self.saga.step(step.name)
         table, unconfirmed, childless = self.table(own), self._unconfirmed(step), self._childless(step)
@@ -70,9 +70,9 @@ class SagaSteps:
         return [] if self._is_first(step) else [self.saga.first.name]
 
     def _due(self, step: Step) -> list[Action]:
-        """Checks that T may run: the saga is not decided, and the parents of the step stand if that is asked for."""
+        """Checks that T may run: the saga is not decided and, in an ordered saga, the parents of the step stand."""
         parents = self.saga.parents(self.saga.step(step.name)) if self.saga.ordered else ()
-        # The row of the first step can have one check in a transaction; an undecided one stands.
+        # A transaction allows one check of the first step's row; if the saga is undecided, the first step stands.
         stand = [parent.stands(self.table(parent), step.saga_id) for parent in parents if parent != self.saga.first]
         return [*self._undecided(step), *stand]
 
@@ -80,7 +80,7 @@ class SagaSteps:
         children = self.saga.children(self.saga.step(step.name)) if self.saga.ordered else ()
         return [child.does_not_stand(self.table(child), step.saga_id) for child in children]
 
-    # The first step has the saga's row: its own write and its own undo are conditions on the status already.
+    # The first step owns the saga's row: its own write and its own undo already have conditions on the status.
     def _undecided(self, step: Step) -> list[Action]:
         return [] if self._is_first(step) else [self.saga.still_open(self.table(self.saga.first), step.saga_id)]
 

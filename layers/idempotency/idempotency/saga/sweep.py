@@ -20,9 +20,9 @@ class SweepIncomplete(IdempotencyError):
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Finalizes what is still in the index after the saga's longest possible life.
+    """Finalizes the sagas that are still in the index after the longest possible life of a saga.
 
-    It also looks again at what stands of failed sagas, and counts it for the alarm.
+    It also reviews failed sagas of which something still stands, and counts them for the alarm.
     """
 
     finalization: Finalization
@@ -32,12 +32,13 @@ class Sweep:
     def run(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
         """Finalize all that is due. Returns how many sagas were finalized, and how many stand in part.
 
-        time_left: called before each saga; False leaves the rest to the next sweep. A saga that was left, or could not
-        be looked at, counts as standing if its row names steps that stand.
+        time_left: called before each saga; False leaves the rest to the next sweep. A saga that was skipped, or could
+        not
+        be read, counts as standing if its row names steps that stand.
         Raises SweepIncomplete if there are such sagas.
         """
         due = list(self.unsettled.before(at - self.max_life))
-        # If time runs out, it must not always run out for the same sagas.
+        # If time runs out, it must not always run out before the same sagas.
         random.shuffle(due)
         done = {one: self._finalized(one.saga_id, at) if time_left() else Finalized.NO for one in due}
         failed = [one for one, finalized in done.items() if finalized is Finalized.NO]

@@ -1,4 +1,4 @@
-"""The saga's own row: that of its first step, which says whether the saga is decided, and what stands of it."""
+"""The saga's own row, which is the row of its first step: whether the saga is decided, and what stands."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from idempotency.dynamodb import Action
 
 from .definition import Saga
 
-# Key of a sparse index of this name: a row has this attribute, with its saga's id, until the saga is confirmed, or the
-# finalization has seen that nothing of it stands.
+# Key of a sparse index of this name: a row has this attribute, with its saga's id, until the saga is confirmed or
+# finalization has seen that nothing stands.
 UNSETTLED = "unsettled"
-# The names of the steps that stand although the saga has failed.
+# Names of the steps that stand although the saga has failed.
 STANDING = "standing"
 
 
@@ -26,16 +26,16 @@ class SagaTable:
     name: str
 
     def row(self, request: Any, at: datetime) -> Mapping[str, Any]:
-        """What the row says of a request."""
+        """Row attributes that come from a request."""
         del at
         return self.saga.first.facts(request)
 
     def save(self, request: Any, at: datetime) -> Action:
-        """Insert the saga's row, open. One that stands already is never overwritten."""
+        """Insert the saga's row, open. Never overwrites an existing row."""
         return self.insert(getattr(request, self.saga.id_field), self.row(request, at), self.saga.open, at)
 
     def save_failed(self, request: Any, at: datetime, standing: Collection[str]) -> Action:
-        """Insert the row of a saga that failed before its first step, so that what stands of it is listed."""
+        """Insert the row of a saga that failed before its first step, so that what stands is listed."""
         saga_id = getattr(request, self.saga.id_field)
         return self.insert(saga_id, self.row(request, at), self.saga.failed, at, standing)
 
@@ -46,7 +46,7 @@ class SagaTable:
     def insert(
         self, saga_id: str, facts: Mapping[str, Any], status: str, at: datetime, standing: Collection[str] = ()
     ) -> Action:
-        """Insert the row. One that stands already is never overwritten. standing: what stands of a failed saga."""
+        """Insert the row. Never overwrites an existing one. standing: the steps that stand of a failed saga."""
         first, time = self.saga.first, at.isoformat()
         item = {
             **first.row_key(saga_id),
@@ -67,17 +67,17 @@ class SagaTable:
         }
 
     def confirm(self, saga_id: str, at: datetime) -> Action:
-        """Confirm a saga that succeeded. One that failed stays failed."""
+        """Confirm a saga that succeeded. A failed saga stays failed."""
         set_status = f"SET #status = :status, updated_at = :at REMOVE {UNSETTLED}, {STANDING}"
         return self.update(saga_id, set_status, self.saga.undecided, at, {":status": {"S": self.saga.confirmed}})
 
     def fail(self, saga_id: str, at: datetime) -> Action:
-        """Undo the first step. The row stays in the index until the finalization has looked at the rest."""
+        """Undo the first step. The row stays in the index until finalization has reviewed the other steps."""
         set_status = "SET #status = :status, updated_at = :at"
         return self.update(saga_id, set_status, self.saga.undecided, at, {":status": {"S": self.saga.failed}})
 
     def list_standing(self, saga_id: str, status: str, at: datetime, standing: Collection[str]) -> Action:
-        """Note what stands of a failed saga; nothing takes it out of the index. status: its status, unchanged."""
+        """Note what stands of a failed saga. Leaves the row in the index. status: its status, unchanged."""
         if not standing:
             return self.update(saga_id, f"SET updated_at = :at REMOVE {UNSETTLED}, {STANDING}", [status], at, {})
         expression = f"SET updated_at = :at, {UNSETTLED} = :saga_id, {STANDING} = :standing"
@@ -87,7 +87,7 @@ class SagaTable:
     def update(
         self, saga_id: str, expression: str, before: Sequence[str], at: datetime, values: Mapping[str, Any]
     ) -> Action:
-        """An update, on the condition that the row has one of these statuses. Streams need the revision.
+        """Build an update, on the condition that the row has one of these statuses. Streams need the revision.
 
         values: in DynamoDB's own JSON.
         """
@@ -124,13 +124,16 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True)
 class UnsettledIndex:
-    """The sagas that are not decided, or of which something stands: reading it costs nothing when there are none."""
+    """Index of the sagas that are not decided, or of which something stands.
+
+    Reading it costs nothing if there are none.
+    """
 
     client: ScanClient
     table: str
 
     def before(self, time: datetime) -> Iterator[Unsettled]:
-        """Those whose row was created before this time, or of which something stands; in no order."""
+        """Yield sagas whose row was created before this time, or of which something stands, in no order."""
         pages = self.client.get_paginator("scan").paginate(
             TableName=self.table,
             IndexName=UNSETTLED,

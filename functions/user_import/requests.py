@@ -1,31 +1,82 @@
-"""The events of the import's functions."""
+"""The workflow's input, which is rejected before anything is created, and the events of the functions."""
 
-import time
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Self
 
 import msgspec
 
-from runtime.context import LambdaContext
 from runtime.encodings import UTF_8, Encoding
 from runtime.validation import parser
 
 from .bucket import Source
-from .creation import RowTask
 from .csv_file import RowPointer
 from .errors import InvalidImport
-from .outcomes import Outcome
-from .profiles import ProfileIds
+from .results import Outcome, ResultKey
 from .retry import Imported, Kept
+from .user import ProfileIds
+
+# \Z, not $: the latter also matches before a trailing newline. S3 keys are UTF-8, without halves of surrogate pairs.
+type Key = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\ud800-\udfff]{1,1024}\Z")]
+type VersionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,1024}\Z")]
+type InstanceId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{1,100}\Z")]
+
+
+class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to import. By default, the newest file into the stack's own instance.
+
+    key, version_id: of the file. instance_id: use this instance, create none. validate_only: create nothing at all.
+    retry_of: key of a result file; only its failed rows run again, without `key` from the file that the result belongs
+    to. encoding: of the file. encoding_confirmed: it is right, whatever the file looks like.
+    reset: delete the stack's own instances first.
+    """
+
+    key: Key | None = None
+    version_id: VersionId | None = None
+    instance_id: InstanceId | None = None
+    validate_only: bool = False
+    retry_of: Key | None = None
+    encoding: Encoding | None = None
+    encoding_confirmed: bool = False
+    reset: bool = False
+
+    @property
+    def retried(self) -> ResultKey | None:
+        """Raises InvalidImport if retry_of is not the key of a result file."""
+        return ResultKey.parse(self.retry_of) if self.retry_of else None
+
+
+_parse = parser(ImportRequest, InvalidImport, "the input")
+
+
+def parse_request(document: Any) -> ImportRequest:
+    """Read the input from parsed JSON. Raises InvalidImport, naming the field."""
+    try:
+        request = _parse(document)
+    except InvalidImport as error:
+        if str(error).startswith("encoding:"):
+            raise InvalidImport("encoding: must be utf-8 or cp932") from None
+        raise
+    _require_sense(request)
+    return request
+
+
+def _require_sense(request: ImportRequest) -> None:
+    if request.version_id and not request.key:
+        raise InvalidImport("version_id: give the file's key too")
+    retried = request.retried
+    if retried and retried.validate_only and not request.validate_only:
+        raise InvalidImport("retry_of: a validation has created no users; import the file without retry_of")
+    for field in ("instance_id", "validate_only", "retry_of"):
+        if request.reset and getattr(request, field):
+            raise InvalidImport(f"reset: deletes instances with their users, and cannot be combined with {field}")
+
 
 # Of what one state hands to the next. An import may wait for its instance and then meet newer code, so the number
 # before is accepted too. What is handed over without a number is older than the numbers.
 SCHEMA = 1
 
 type Schema = Annotated[int, msgspec.Meta(ge=SCHEMA - 1, le=SCHEMA)]
-
-# Reserved at the end of an invocation for a last call to Connect, which may take 2 + 10 s.
-_RESERVE = timedelta(seconds=13)
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -121,6 +172,29 @@ class UserCreate(_Task, frozen=True):
     schema: Schema = 0
 
 
+@dataclass(frozen=True, slots=True)
+class RowTask:
+    """One row of one import.
+
+    origin: key of the import's first file, which identifies the user even in a retry from another file.
+    profiles: ids by name; None to create nothing, in which case any name is accepted.
+    """
+
+    import_id: str
+    source: Source
+    origin: str
+    columns: tuple[str, ...]
+    pointer: RowPointer
+    instance_id: str | None
+    profiles: ProfileIds | None
+    validate_only: bool
+    encoding: Encoding = UTF_8
+
+    @property
+    def row(self) -> int:
+        return self.pointer.number
+
+
 def row_task(event: Any) -> RowTask:
     """Read the event of UserCreate. Raises InvalidImport."""
     call = UserCreate.parse(event)
@@ -135,9 +209,3 @@ def row_task(event: Any) -> RowTask:
         validate_only=call.validate_only,
         encoding=call.encoding or UTF_8,
     )
-
-
-def backoff_until(context: LambdaContext) -> float:
-    """How long to wait for Connect, on the monotonic clock."""
-    remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
-    return time.monotonic() + (remaining - _RESERVE).total_seconds()
