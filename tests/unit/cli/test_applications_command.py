@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from accounts.setup import setup_input
+from accounts.requests import setup_input
 from stepwise.operations.screening import Screening
 from stepwise.operations.stack import Stack
 from tests.kit.accounts import AT, AccountWorld
