@@ -42,7 +42,7 @@ _WITHOUT = frozenset({"AE", "AO", "BS", "BZ", "FJ", "HK", "MO", "QA", "UG", "ZW"
 _MIN_SIGNS = 2
 
 
-def check_address(address: Mapping[str, str]) -> Iterator[Reason]:
+def address_reasons(address: Mapping[str, str]) -> Iterator[Reason]:
     """The reasons to flag an address."""
     code, country = address["postal_code"].strip().upper(), address["country"]
     if (not code and country not in _WITHOUT) or any(_is_placeholder(address[name]) for name in ("line1", "city")):

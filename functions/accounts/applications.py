@@ -19,7 +19,7 @@ from idempotency.saga.table import UNSETTLED, SagaTable
 
 from .definition import ACCOUNT_SETUP, FAILED, SUBMIT_APPLICATION, SUBMITTED
 from .people import address_keys
-from .setup import setup_input
+from .requests import setup_input
 
 SCHEMA = 1
 OPEN_SINCE, ADDRESS_KEY = "open_since", "address_key"

@@ -7,10 +7,11 @@ from typing import Protocol
 
 from idempotency import Action
 from idempotency.saga import SagaSteps
+from runtime.saga import Result, Task
 
 from .numbers import card_id
+from .requests import AccountSetup
 from .tables import CardsTable
-from .task import Result, Task
 
 
 class CardProcessor(Protocol):
@@ -37,7 +38,7 @@ class Cards:
     cards: CardsTable
     processor: CardProcessor | None = None
 
-    def issue(self, task: Task) -> Result:
+    def issue(self, task: Task[AccountSetup]) -> Result:
         """Issue the application's card. Raises CardRefused, StateConflict, or as the processor."""
         step, card = task.step, card_id(task.step.saga_id)
         stored = self.steps.find(step) if self.processor else None
@@ -48,21 +49,21 @@ class Cards:
         own = self.steps.insert(step, task.request)
         return self.steps.commit(step, [own, issued], {"status": "Issued", "card_id": card})
 
-    def cancel(self, task: Task) -> Result:
+    def cancel(self, task: Task[AccountSetup]) -> Result:
         """Cancel the card, or bar one that was never issued."""
         outside = partial(self.processor.cancel, task.step.saga_id) if self.processor else None
         undo = [self.steps.undo(task.step), self._move(task, ("Issued", "Inactive"), "Cancelled")]
         return self.steps.compensate(task.step, undo, outside=outside, request=task.request)
 
-    def activate(self, task: Task) -> Result:
+    def activate(self, task: Task[AccountSetup]) -> Result:
         active = self._move(task, ("Issued",), "Active")
         own = self.steps.insert(task.step, task.request)
         return self.steps.commit(task.step, [own, active], {"status": "Active"})
 
-    def deactivate(self, task: Task) -> Result:
+    def deactivate(self, task: Task[AccountSetup]) -> Result:
         """Deactivate the card, or bar an activation that never happened."""
         return self.steps.compensate(task.step, [self.steps.undo(task.step), self._move(task, ("Active",), "Inactive")])
 
-    def _move(self, task: Task, before: tuple[str, ...], status: str) -> Action:
+    def _move(self, task: Task[AccountSetup], before: tuple[str, ...], status: str) -> Action:
         application_id = task.step.saga_id
         return self.cards.move(card_id(application_id), application_id, before, status, task.step.at)

@@ -6,13 +6,14 @@ from typing import Any
 
 from idempotency import StateConflict
 from idempotency.saga import SagaSteps
+from runtime.saga import Result, Task
 
 from .applications import Application, Applications
 from .definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
 from .errors import ApplicationNotFound, CustomerExists
 from .numbers import customer_id
+from .requests import AccountSetup
 from .tables import CustomersTable, newer_bars
-from .task import Result, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Customers:
     applications: Applications
     customers: CustomersTable
 
-    def register(self, task: Task) -> Result:
+    def register(self, task: Task[AccountSetup]) -> Result:
         """Make the applicant a customer. Raises ApplicationNotFound, CustomerExists, or StateConflict if decided."""
         step, application = task.step, self._application(task)
         self.applications.begin(step.saga_id, step.at)
@@ -34,7 +35,7 @@ class Customers:
                 raise CustomerExists("another application made this customer") from None
             raise
 
-    def remove(self, task: Task) -> Result:
+    def remove(self, task: Task[AccountSetup]) -> Result:
         """Delete the customer, or bar one that was never registered."""
         step, application = task.step, self.applications.find(task.step.saga_id)
         if application is None:
@@ -49,7 +50,7 @@ class Customers:
             rows = self.customers.remove(application, others)
             return self.steps.compensate(step, [self.steps.undo(step), *rows])
 
-    def _application(self, task: Task) -> Application:
+    def _application(self, task: Task[AccountSetup]) -> Application:
         found = self.applications.find(task.step.saga_id)
         if found is None:
             raise ApplicationNotFound("application.id: no such application was submitted")
@@ -74,7 +75,7 @@ class Outcome:
     steps: SagaSteps
     applications: Applications
 
-    def approve(self, task: Task) -> Result:
+    def approve(self, task: Task[AccountSetup]) -> Result:
         """Confirm the saga: every step stands, and none can be undone any more. Safe to repeat.
 
         Raises StateConflict if a step does not stand, or the application has another end.
@@ -88,7 +89,7 @@ class Outcome:
                 raise
         return {"status": APPROVED}
 
-    def fail(self, task: Task) -> Result:
+    def fail(self, task: Task[AccountSetup]) -> Result:
         """Set the application to FAILED. One that has ended otherwise meanwhile keeps its end.
 
         Raises StateConflict if it is approved, or its customer stands.

@@ -9,7 +9,7 @@ from functools import partial
 
 from idempotency.saga import Parallel, Saga, SagaStep
 
-from .setup import AccountSetup, parse_setup
+from .requests import AccountSetup, parse_setup
 
 SUBMITTED = "SUBMITTED"
 IN_REVIEW = "IN_REVIEW"

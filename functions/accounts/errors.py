@@ -50,10 +50,6 @@ class SetupRunning(TransientError):
     """The setup of the account goes on."""
 
 
-class SweepUnfinished(TransientError):
-    """Some applications could not be looked at; the next sweep tries again."""
-
-
 class CardProcessorRefused(BusinessError):
     """The processor rejects the request because of a fault on our side, such as the address or a credential."""
 

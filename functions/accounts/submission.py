@@ -12,7 +12,7 @@ from runtime.backoff import until_decided
 from .applications import Application, ApplicationsTable, submission
 from .definition import SUBMIT_APPLICATION, SUBMITTED
 from .errors import InvalidApplication
-from .submit_request import SubmitRequest
+from .requests import SubmitRequest
 
 DUPLICATE = "duplicate"
 _BARRED = "application_id: account-recovery has barred it before it was submitted; use another one"

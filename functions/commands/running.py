@@ -33,7 +33,7 @@ class Running:
     types: Types
 
     def check_version(self, task: StateInput) -> int:
-        """Return 0 if it is the version's turn, 1 if an older one must end first, -1 if it is done or not this call's."""
+        """Return 0 if it is the version's turn, 1 if an older one must end first, -1 if this call is stale."""
         state = self.gates.states.state(task.named) if task.is_own else None
         if state is None or not state.is_own or state.gate.finished >= task.version:
             return _STALE

@@ -1,28 +1,29 @@
-"""Finalization of a saga, and its sweep, built from the function's environment."""
+"""The finalization of a saga and its sweep, made of the function's environment."""
 
 import json
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-
-from idempotency.saga import Saga
-from idempotency.saga.executions import Executions
-from idempotency.saga.finalization import Finalization, SagaRow
-from idempotency.saga.state import SagaReader
-from idempotency.saga.sweep import Sweep
-from idempotency.saga.table import UnsettledIndex
+from typing import TYPE_CHECKING
 
 from .clients import client
 from .dynamodb import dynamodb
 from .handler import Call
 from .stores import StoreEnvironment, lease_store, step_store
 
+# Handlers of steps share their environment with these two, and need no more.
+if TYPE_CHECKING:
+    from idempotency.saga import Saga
+    from idempotency.saga.finalization import Finalization, SagaRow
+    from idempotency.saga.state import SagaReader
+    from idempotency.saga.sweep import Sweep
+
 # Time reserved by a sweep: the timeout of FinalizeAccount, which makes the most calls for one saga.
 _MILLISECONDS_FOR_ONE = 80_000
 
 
 class FinalizationEnvironment(StoreEnvironment):
-    """saga_arn, recovery_arn: of the machines.
+    """Environment of a function that finalizes. saga_arn, recovery_arn: of the machines.
 
     step_tables: the names of the tables of all steps, by logical id, as JSON.
     outside_url: of the system in which a step works under a lease; empty without one.
@@ -43,8 +44,11 @@ class SweepEnvironment(FinalizationEnvironment):
     finalize_after_seconds: int
 
 
-def finalization(saga: Saga, row: Callable[[str], SagaRow], environment: FinalizationEnvironment) -> Finalization:
+def finalization(saga: "Saga", row: "Callable[[str], SagaRow]", environment: FinalizationEnvironment) -> "Finalization":
     """Build the finalization of a saga. row: makes the saga's table from its name."""
+    from idempotency.saga.executions import Executions
+    from idempotency.saga.finalization import Finalization
+
     reader = _reader(saga, environment)
     return Finalization(
         saga,
@@ -57,8 +61,11 @@ def finalization(saga: Saga, row: Callable[[str], SagaRow], environment: Finaliz
     )
 
 
-def sweep(finalization: Finalization, environment: SweepEnvironment) -> Sweep:
+def sweep(finalization: "Finalization", environment: SweepEnvironment) -> "Sweep":
     """Build the sweep, which finalizes the sagas whose end events were lost."""
+    from idempotency.saga.sweep import Sweep
+    from idempotency.saga.table import UnsettledIndex
+
     reader = finalization.reader
     index = UnsettledIndex(dynamodb(), reader.table(reader.saga.first))
     return Sweep(finalization, index, timedelta(seconds=environment.finalize_after_seconds))
@@ -69,5 +76,7 @@ def has_time(call: Call) -> bool:
     return call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_ONE
 
 
-def _reader(saga: Saga, environment: FinalizationEnvironment) -> SagaReader:
+def _reader(saga: "Saga", environment: FinalizationEnvironment) -> "SagaReader":
+    from idempotency.saga.state import SagaReader
+
     return SagaReader(saga, dynamodb(), json.loads(environment.step_tables), environment.idempotency_table)

@@ -57,9 +57,17 @@ def saga_steps(saga: "Saga", environment: Records) -> "SagaSteps":
     # Not imported above: most functions with records have no saga.
     from idempotency.saga import SagaSteps
 
-    tables = {step.table: getattr(environment, _variable(step.table), "") for step in saga.deployed}
-    return SagaSteps(saga, step_store(environment), tables)
+    return SagaSteps(saga, step_store(environment), _Tables(environment))
 
 
-def _variable(logical_id: str) -> str:
-    return re.sub(r"(?<=.)(?=[A-Z])", "_", logical_id).lower()
+class _Tables(dict[str, str]):
+    """The names of tables by logical id, each read from the environment at first use."""
+
+    def __init__(self, environment: Records) -> None:
+        super().__init__()
+        self._environment = environment
+
+    def __missing__(self, logical_id: str) -> str:
+        variable = re.sub(r"(?<=.)(?=[A-Z])", "_", logical_id).lower()
+        name: str = getattr(self._environment, variable)
+        return name

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.errors import InvalidApplication
-from accounts.submit_request import parse_submit
+from accounts.requests import parse_submit
 from approvals.errors import InvalidApproval, InvalidDecision
 from approvals.requests import parse_decision, parse_request
 from commands.requests import parse_retry, parse_skip

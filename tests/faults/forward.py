@@ -1,11 +1,11 @@
-"""Forward recovery of a held saga: its execution is stopped somewhere, held, and redriven."""
+"""An execution of a saga or of its recovery is stopped somewhere, and redriven; a held saga continues forward."""
 
 from dataclasses import replace
 
 from runtime import finalization
 from stepwise.operations import recovery
 from tests.faults import history_invariants, redriving, row_invariants, rows
-from tests.faults.engine import SAGA
+from tests.faults.engine import RECOVERY, SAGA
 from tests.faults.mutant import replaced
 from tests.faults.play import clear, new_run, seed
 from tests.faults.run import Run
@@ -31,6 +31,30 @@ def forward(scenario: Scenario) -> tuple[list[str], list[str]]:
             _forget_saga()
 
 
+def redriven(scenario: Scenario, machine: str, *, late: bool) -> tuple[list[str], list[str]]:
+    """Stop an execution as the scenario says, and redrive it. Returns broken invariants, and the trace.
+
+    late: the event of its end was handled before; otherwise it is only now, after the execution has succeeded.
+    """
+    redriving.take_hold()
+    run = new_run(engine(), scenario)
+    try:
+        seed(engine(), run)
+        run.run_saga(run.document)
+        if late or machine == RECOVERY:
+            run.deliver()
+        redriving.redrive({"executionArn": engine().execution(machine, run.order_id)["executionArn"]})
+        run.calm_down()
+        run.deliver()
+        run.sweep()
+        confirmed = rows.read(engine(), run)[run.order_id].status == SUBJECT.saga.confirmed
+        # At once, the redrive completes the saga, and tells of its success; later, the saga is undone for good.
+        wrong = [f"the saga is confirmed: {confirmed}"] if confirmed == (late or machine == RECOVERY) else []
+        return [*wrong, *_judged(run)], run.trace
+    finally:
+        clear(engine(), run)
+
+
 def _forget_saga() -> None:
     for made in SUBJECT.caches:
         made.cache_clear()
@@ -54,6 +78,11 @@ def _broken(run: Run) -> list[str]:
     found = rows.read(engine(), run)
     if engine().execution(SAGA, run.order_id)["status"] != "SUCCEEDED" or found[run.order_id].status != HELD.confirmed:
         broken.append(f"the saga is {found[run.order_id].status}")
+    return [*broken, *_judged(run)]
+
+
+def _judged(run: Run) -> list[str]:
+    found = rows.read(engine(), run)
     histories = history_invariants.histories(engine(), run)
     judged = [*row_invariants.at_rest(run, found), *row_invariants.finalized(run, histories, found)]
-    return [*broken, *(f"{invariant}: {detail}" for invariant, detail in judged)]
+    return [f"{invariant}: {detail}" for invariant, detail in judged]

@@ -12,7 +12,7 @@ SCHEDULES = 500
 
 @pytest.fixture(scope="module")
 def totals(own_workers: Workers) -> Totals:
-    return list(EXPLORER.explored(own_workers.pool, 3001, SCHEDULES))[-1]
+    return list(EXPLORER.explored(own_workers.pool, 6001, SCHEDULES))[-1]
 
 
 @pytest.fixture(scope="module")

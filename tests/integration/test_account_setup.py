@@ -10,7 +10,7 @@ import pytest
 
 from accounts.applications import Application, ApplicationsTable, submission
 from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED
-from accounts.setup import setup_input
+from accounts.requests import setup_input
 from idempotency import StepStore
 from stepwise.operations import orders
 from stepwise.operations.recovery import needing_attention, recover

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from accounts.definition import ACCOUNT_SETUP, FAILED, SUBMITTED
-from accounts.setup import setup_input
+from accounts.requests import setup_input
 from idempotency.codec import to_item
 from tests.kit.answer import Answer, Parameters, Refusal
 

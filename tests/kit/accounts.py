@@ -12,7 +12,7 @@ from accounts.cards import CardProcessor, Cards
 from accounts.customers import Customers, Outcome
 from accounts.definition import ACCOUNT_SETUP, SUBMIT_APPLICATION
 from accounts.numbers import account_number
-from accounts.setup import parse_setup, setup_input
+from accounts.requests import parse_setup, setup_input
 from accounts.tables import AccountsTable, CardsTable, CustomersTable, LedgerTable
 from idempotency import Step, StepStore
 from idempotency.saga import SagaSteps

@@ -10,17 +10,16 @@ from accounts.applications import ADDRESS_KEY, OPEN_SINCE, ApplicationsTable
 from accounts.checks import FraudCheck, IdentityCheck, run_check
 from accounts.definition import ACCOUNT_SETUP
 from accounts.documents import Documents
-from accounts.ending import Ending
 from accounts.known_customers import KnownCustomers
-from accounts.machines import Machine
-from accounts.opening_sweep import OpeningSweep
 from accounts.openings import Openings
 from accounts.reasons import FRAUD_MODEL, IDENTITY
+from accounts.recovery import Ending, Recovery
+from accounts.requests import parse_submit
 from accounts.screening import ScreeningTable
 from accounts.submission import Submission
-from accounts.submit_request import parse_submit
 from idempotency import StepStore
 from idempotency.saga import SagaSteps
+from runtime.machine import Machine
 from tests.kit.commands import START, Machines
 from tests.kit.engines import in_process_s3
 
@@ -123,7 +122,7 @@ class OpeningWorld:
 
     def sweep(self, *, minutes: int = 5, has_time: bool = True) -> dict[str, int]:
         self.now += timedelta(minutes=minutes)
-        return OpeningSweep(self.ending).run(self.now, lambda: has_time)
+        return Recovery(self.ending).sweep(self.now, lambda: has_time)
 
     # What is in the tables
 

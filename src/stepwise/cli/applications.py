@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from accounts import definition
+from accounts.requests import parse_submit
 from accounts.screening import DEFAULTS, MAX_LIMIT
-from accounts.submit_request import parse_submit
 from stepwise.operations import applications, screening
 from stepwise.operations.applications import Summary
 from stepwise.operations.rewriting import Rewriting

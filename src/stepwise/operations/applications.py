@@ -10,8 +10,7 @@ from botocore.exceptions import ClientError
 from accounts.applications import DOCUMENT_VERSION, FLAGS
 from accounts.definition import ACCOUNT_SETUP
 from accounts.errors import InvalidApplication
-from accounts.setup import setup_input
-from accounts.submit_request import SubmitRequest, parse_submit
+from accounts.requests import SubmitRequest, parse_submit, setup_input
 from idempotency import PayloadMismatch
 from idempotency.saga.table import UNSETTLED
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ministack.services import stepfunctions
 
-import accounts.opening_sweep
+import accounts.recovery
 import accounts.tables
 import approvals.recovery
 import idempotency.leases
 import idempotency.saga.sweep
-from accounts.card_handlers import cards
-from accounts.finalization_handlers import finalization
-from accounts.sweep_handlers import sweep
+import runtime.sweep
+from accounts.handlers import finalization, processed_cards, sweep
 from runtime.bearer import BearerSession
 from runtime.secrets import Secret
 from tests.faults.actors import engine as shared
@@ -37,7 +36,7 @@ _PROCESSOR = {
 }
 _OWN_VARIABLES = {"OUTSIDE_URL", "CARD_PROCESSOR_URL", "CARD_PROCESSOR_SECRET_ARN", "CARD_KEY_ARN"}
 # Made of them, and kept between invocations. Finalization bars the cards whose creation has not begun.
-_MADE = (cards, finalization, sweep)
+_MADE = (processed_cards, finalization, sweep)
 _ENDED = {"ABORTED": "ExecutionAborted", "TIMED_OUT": "ExecutionTimedOut"}
 
 
@@ -92,8 +91,9 @@ class Engine(shared.Engine):
         present = shared.present(lambda: self.on.simulation.now if self.run else 0)
         replace(stepfunctions, "now_iso", lambda: present.now(UTC).isoformat())
         sampling = types.SimpleNamespace(**vars(STEADY), sample=lambda found, _: found)
-        for module in (approvals.recovery, accounts.opening_sweep, idempotency.saga.sweep):
+        for module in (approvals.recovery, accounts.recovery, idempotency.saga.sweep):
             replace(module, "random", sampling)
+        replace(runtime.sweep, "random", STEADY)
         replace(accounts.tables, "_bars", lambda application: self.on.bars(application))
         replace(Secret, "read", lambda _: SECRET)
         replace(idempotency.leases, "datetime", present)

@@ -3,7 +3,6 @@
 Each is a small patch of the loaded code, or of a deployed definition. `focus` says where its faults are drawn.
 """
 
-import json
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,14 +10,14 @@ import accounts.tables
 from accounts import checks
 from accounts.bank_accounts import BankAccounts, OpeningBonus
 from accounts.customers import Outcome
-from accounts.ending import Ending
-from accounts.machines import Machine
 from accounts.openings import Openings
+from accounts.recovery import Ending
 from accounts.tables import CustomersTable
 from approvals.deciding import Requesting
 from idempotency.saga import SagaSteps
 from idempotency.saga.sweep import Sweep
 from idempotency.steps import StepStore
+from runtime.machine import Machine
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
 from tests.faults.mutant import replaced, without_condition
@@ -164,12 +163,13 @@ def _starts_nothing() -> AbstractContextManager[None]:
 
 @mutant("a name in an execution's input", breaks.PERSONAL)
 def _named() -> AbstractContextManager[None]:
-    def start(self: Any, application_id: str) -> None:
-        name = play.engine().run.judge.applications[application_id]["name"]
-        document = json.dumps({"application": {"id": application_id, "name": name}})
-        self.client().start_execution(stateMachineArn=self.arn, name=application_id, input=document)
+    start = Machine.start
 
-    return replaced(Machine, "start", start)
+    def start_named(self: Any, application_id: str, document: Document) -> None:
+        name = play.engine().run.judge.applications[application_id]["name"]
+        start(self, application_id, {"application": {**document["application"], "name": name}})
+
+    return replaced(Machine, "start", start_named)
 
 
 @mutant("an account number in an answer", breaks.PERSONAL)

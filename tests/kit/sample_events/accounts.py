@@ -8,7 +8,7 @@ from typing import Any
 
 from accounts.applications import Application, ApplicationsTable, submission
 from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED
-from accounts.setup import setup_input
+from accounts.requests import setup_input
 from idempotency import StepStore
 from idempotency.saga import SagaStep
 from stepwise.operations import orders

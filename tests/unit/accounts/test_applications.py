@@ -7,7 +7,7 @@ import pytest
 from accounts.applications import Application, Applications, ApplicationsTable, submission
 from accounts.definition import ACCOUNT_SETUP, SUBMITTED
 from accounts.openings import Openings
-from accounts.setup import setup_input
+from accounts.requests import setup_input
 from idempotency import StateConflict, StepStore
 from tests.unit.dynamodb import client, new_table
 

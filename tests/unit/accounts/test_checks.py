@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accounts.address_check import check_address
+from accounts.address_check import address_reasons
 from accounts.documents import MAX_DOCUMENT
 from accounts.errors import StaleApplication
 from accounts.people import address_keys, name_keys, uniqueness_keys
@@ -155,7 +155,7 @@ def test_document_of_another_application_is_flagged(world: OpeningWorld) -> None
 def test_an_address_is_complete_and_its_code_has_the_form_of_its_country(
     change: dict[str, str], reasons: list[str]
 ) -> None:
-    assert list(check_address(application(address=change)["address"])) == reasons
+    assert list(address_reasons(application(address=change)["address"])) == reasons
 
 
 @pytest.mark.parametrize("form", [0, 1])

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from accounts.ending import read_outcome
-from accounts.errors import AccountNotOpened, SetupRunning, StaleApplication, SweepUnfinished
-from accounts.machines import Machine
-from accounts.opening_sweep import MAX_LOOKED_AT
+from accounts.errors import AccountNotOpened, SetupRunning, StaleApplication
 from accounts.reasons import Reason
-from accounts.start_handlers import start
-from accounts.state_request import parse_reject
+from accounts.recovery import MAX_LOOKED_AT, read_outcome, start
+from accounts.requests import parse_reject
+from runtime.machine import Machine
+from runtime.sweep import SweepUnfinished
 from runtime.validation import InvalidEvent
 from tests.kit.commands import Machines
 from tests.kit.openings import OpeningWorld, application
@@ -224,7 +223,7 @@ def many(world: OpeningWorld) -> OpeningWorld:
 @pytest.fixture
 def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_LOOKED_AT == 200
-    monkeypatch.setattr("accounts.opening_sweep.MAX_LOOKED_AT", 1)
+    monkeypatch.setattr("accounts.recovery.MAX_LOOKED_AT", 1)
 
 
 @pytest.mark.usefixtures("one_at_a_time")

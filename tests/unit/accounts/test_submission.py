@@ -6,7 +6,7 @@ import pytest
 
 from accounts.applications import submission as submitted
 from accounts.errors import InvalidApplication
-from accounts.submit_request import parse_submit
+from accounts.requests import parse_submit
 from idempotency import PayloadMismatch
 from tests.kit.bounded import Threads
 from tests.kit.openings import OpeningWorld, application

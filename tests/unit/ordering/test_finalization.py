@@ -24,6 +24,7 @@ from ordering.orders import finalization_handlers
 from ordering.orders.table import OrdersTable
 from ordering.payments.gateway import CHARGE
 from ordering.payments.table import PaymentsTable
+from runtime.ended import Ended
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
 
@@ -203,6 +204,19 @@ def test_a_failure_reads_the_input_from_the_execution(
     by_event(desk, status)
 
     assert desk.executions.started == [ORDER_ID]
+
+
+@pytest.mark.parametrize(
+    ("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("RUNNING", False, []), ("", False, [ORDER_ID])]
+)
+def test_a_late_stop_of_an_order_that_a_redrive_completes_undoes_nothing(
+    after: Callable[[str], Desk], status: str, confirmed: bool, recovered: list[str]
+) -> None:
+    desk = after(status)
+    ended = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT))
+    desk.finalization.finalize_event(ended, NOW)
+
+    assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
 
 
 def test_an_order_that_failed_is_recovered_and_has_no_line(after: Callable[[str], Desk], confirmed: Any) -> None:

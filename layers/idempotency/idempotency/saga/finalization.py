@@ -10,6 +10,7 @@ stands (`standing`) and stays in the index that the sweep reads.
 import json
 import logging
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -90,7 +91,17 @@ class Finalization:
             return self.finalize_recovered(self._document(ended), at)
         if ended.status == "SUCCEEDED" and not ended.input and self._confirmed(ended.name, at):
             return Finalized.YES
-        return self.finalize(SagaExecution(ended.name, ended.status, self._document(ended)), at)
+        return self.finalize(self._as_it_is_now(ended), at)
+
+    def _as_it_is_now(self, ended: Ended) -> SagaExecution:
+        """Read the execution again if only its last state was cut off: a redrive may have told of its success since.
+
+        A redrive of any other execution needs no look: it finds its next step barred.
+        """
+        if ended.status in INTERRUPTED and self.reader.read(ended.name).all_standing:
+            with suppress(ExecutionNotFound):
+                return self.executions.execution(ended.name)
+        return SagaExecution(ended.name, ended.status, self._document(ended))
 
     def _confirmed(self, saga_id: str, at: datetime) -> bool:
         """True if the saga is confirmed now. A machine may confirm its saga itself, and an event may arrive twice."""

@@ -1,27 +1,86 @@
-"""The input of SubmitApplication. Invalid input is rejected here, before anything is written."""
+"""Requests to the functions of accounts: types, limits, errors.
+
+Of an applicant's data, the machines carry the application's id alone.
+"""
 
 from collections.abc import Iterator
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from idempotency import payload_hash
 from runtime import text
+from runtime.ended import Ended
 from runtime.text import normal_name
-from runtime.validation import parser
+from runtime.validation import InvalidEvent, parser
 
 from .errors import InvalidApplication
-from .setup import ApplicationId
 
 FIRST_BIRTH = date(1900, 1, 1)
 _POSTAL_CODE = "address.postal_code"
+type ApplicationId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,60}\Z")]
 type Line = Annotated[str, Meta(max_length=100)]
 type Name = Annotated[str, Meta(max_length=200)]
 # Empty where a country has none. The check of the address knows each country's form.
 type PostalCode = Annotated[str, Meta(max_length=16)]
 type Country = Annotated[str, Meta(pattern=r"^[A-Z]{2}\Z")]
 type Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
+
+
+# The machines' inputs
+
+
+class ApplicationKey(Struct, frozen=True, forbid_unknown_fields=True):
+    id: ApplicationId
+
+
+class AccountSetup(Struct, frozen=True, forbid_unknown_fields=True):
+    """The input of account-setup and account-opening: the execution history has no name, address or date of birth."""
+
+    application: ApplicationKey
+
+    @property
+    def application_id(self) -> str:
+        return self.application.id
+
+
+class StateInput(Struct, frozen=True, forbid_unknown_fields=True):
+    """The payload of a state of account-opening. application_id: the name of the execution."""
+
+    application_id: ApplicationId
+
+
+class RejectInput(Struct, frozen=True, forbid_unknown_fields=True):
+    """decision: of the review; `expired` if nobody has decided."""
+
+    application_id: ApplicationId
+    decision: Literal["reject", "expired"]
+
+    @property
+    def reason(self) -> str:
+        return "ReviewExpired" if self.decision == "expired" else "Rejected"
+
+
+class OpeningEnded(Ended, frozen=True, rename="camel"):
+    """The end of an execution of account-opening, which is named after its application."""
+
+    @property
+    def application_id(self) -> str:
+        return self.name
+
+
+parse_setup = parser(AccountSetup, InvalidApplication, "the input")
+parse_state = parser(StateInput, InvalidEvent, "the input")
+parse_reject = parser(RejectInput, InvalidEvent, "the input")
+
+
+def setup_input(application_id: str) -> dict[str, Any]:
+    """The input of both machines."""
+    return {"application": {"id": application_id}}
+
+
+# SubmitApplication
 
 
 class Address(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
