@@ -218,7 +218,10 @@ class TasksTable(Table):
         return self._task(task, _ENDED, {}, remove=[OPEN_SINCE])
 
     def retry(self, task: Task, mode: str, at: datetime) -> int | None:
-        """Begin the next attempt of a task that has ended. mode: what runs it. Returns its items; None if it had begun."""
+        """Begin the next attempt of a task that has ended. Returns how many items it has; None if it had begun.
+
+        mode: what runs it.
+        """
         items: int = task.values["failed_items"]
         assign = {
             "history": task.past,

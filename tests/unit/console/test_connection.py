@@ -82,7 +82,7 @@ def test_pages_recover_once_expired_credentials_are_replaced(account: Account) -
     connection.stack().client("sts").get_caller_identity()
 
 
-def test_the_clients_are_kept_while_the_credentials_are_the_same(account: Account) -> None:
+def test_clients_are_kept_while_the_credentials_are_the_same(account: Account) -> None:
     account.renew("ASIAOLD")
     connection = Connection(account.settings)
     known = connection.stack()

@@ -45,7 +45,7 @@ def world() -> World:
     return made
 
 
-def test_a_version_that_is_finishing_is_not_shown_as_the_one_before(world: World) -> None:
+def test_finishing_version_is_not_shown_as_the_previous_one(world: World) -> None:
     reader = Reader(world)
     world.publish(order(4, attributes={"number": 4}))
     reader.between = lambda: world.finish(4)
@@ -63,7 +63,7 @@ def test_a_version_that_is_finishing_is_not_shown_as_the_one_before(world: World
         (START + timedelta(minutes=90), 2, 1),
     ],
 )
-def test_the_history_is_read_only_if_it_has_to_be_searched(
+def test_history_is_read_only_if_it_must_be_searched(
     world: World, moment: int | datetime, number: int, queries: int
 ) -> None:
     """It has every version, and a key may have thousands."""

@@ -94,11 +94,11 @@ def shown(heading: str) -> Any:
     return json.loads(example[1])
 
 
-def test_the_document_shows_the_body_of_a_charge() -> None:
+def test_document_shows_the_body_of_a_charge() -> None:
     assert shown("### POST /charges").keys() == asdict(CHARGE).keys()
 
 
-def test_the_document_shows_the_ledger(gateway: GatewayClient) -> None:
+def test_document_shows_the_ledger(gateway: GatewayClient) -> None:
     gateway.charge(KEY, 3000)
     gateway.cancel(KEY)
     example, ledger = shown("The ledger is read as:"), gateway.ledger()
@@ -107,7 +107,7 @@ def test_the_document_shows_the_ledger(gateway: GatewayClient) -> None:
     assert example["charges"][0].keys() == ledger["charges"][0].keys()
 
 
-def test_the_document_lists_every_status_and_no_other() -> None:
+def test_document_lists_exactly_the_statuses() -> None:
     section = TEXT.partition("### GET /charges/KEY")[2].partition("\n#")[0]
 
     assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) - {"status"} == set(OUTCOMES)
