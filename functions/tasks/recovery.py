@@ -115,8 +115,9 @@ class Recovery:
             if task.open_since:
                 # Its alarm counts the failures, so it comes first.
                 self.finalization.finish(task.key, task.attempt, at)
-            if self.finalization.table.retry(task, MACHINE, at):
-                return self._retried(task, task.attempt + 1, task.values["failed_items"])
+            items = self.finalization.table.retry(task, MACHINE, at)
+            if items is not None:
+                return self._retried(task, task.attempt + 1, items)
         raise Contention(f"{request.task_id} is being retried by other calls")
 
     def _retried(self, task: Task, attempt: int, items: int) -> dict[str, Any]:

@@ -217,11 +217,15 @@ class TasksTable(Table):
         """Remove a task that has ended from the index."""
         return self._task(task, _ENDED, {}, remove=[OPEN_SINCE])
 
-    def retry(self, task: Task, mode: str, at: datetime) -> bool:
-        """Begin the next attempt of a task that has ended. mode: what runs it."""
+    def retry(self, task: Task, mode: str, at: datetime) -> int | None:
+        """Begin the next attempt of a task that has ended. Returns how many items it has; None if it had begun.
+
+        mode: what runs it.
+        """
+        items: int = task.values["failed_items"]
         assign = {
             "history": task.past,
-            "retried_items": task.values["failed_items"],
+            "retried_items": items,
             "mode": mode,
             "attempt": task.attempt + 1,
             "status": Status.CREATED,
@@ -229,7 +233,8 @@ class TasksTable(Table):
             "updated_at": at.isoformat(),
         }
         condition = f"{_ENDED} AND attribute_not_exists(#open_since)"
-        return self._task(task, condition, assign, remove=["deadline", "ended_at", "error", "started_at"])
+        begun = self._task(task, condition, assign, remove=["deadline", "ended_at", "error", "started_at"])
+        return items if begun else None
 
     def _task(
         self,

@@ -256,7 +256,7 @@ def test_older_attempt_cannot_park(world: World) -> None:
     assert world.everything() == before
 
 
-def test_a_redriven_execution_does_not_wait(world: World) -> None:
+def test_redriven_execution_does_not_wait(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     redriven = replace(world.waiting_task(2, "token"), redrive_count=1)

@@ -233,7 +233,7 @@ def test_draining_map_run_fails_no_sweep(world: ImportWorld) -> None:
     [(["RUNNING"], "CREATED"), (["ABORTED", "RUNNING"], "CREATED"), (["ABORTED", "ABORTED"], "FAILED")],
     ids=["redriven", "redriven while the Map Run drains", "ended"],
 )
-def test_an_end_that_a_redrive_has_undone_ends_no_import(world: ImportWorld, statuses: list[str], status: str) -> None:
+def test_end_undone_by_a_redrive_ends_no_import(world: ImportWorld, statuses: list[str], status: str) -> None:
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
     left = iter(statuses)
     states = SimpleNamespace(

@@ -417,7 +417,7 @@ def test_zip_stopped_by_a_person_stops_its_children(world: World) -> None:
 
 
 @pytest.mark.parametrize(("runs", "status"), [(True, "CREATED"), (False, "FAILED")], ids=["redriven", "ended"])
-def test_an_end_that_a_redrive_has_undone_ends_no_zip(world: World, runs: bool, status: str) -> None:
+def test_end_undone_by_a_redrive_ends_no_zip(world: World, runs: bool, status: str) -> None:
     key = world.upload(TWO)
     if not runs:
         world.stepfunctions.stop_execution(executionArn=key.import_id)
@@ -426,7 +426,7 @@ def test_an_end_that_a_redrive_has_undone_ends_no_zip(world: World, runs: bool, 
     assert world.found(key).status == status
 
 
-def test_the_end_of_a_zip_whose_children_run_is_left_to_the_sweep(world: World) -> None:
+def test_end_of_a_zip_with_running_children_is_left_to_the_sweep(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.trigger(key, 1)

@@ -76,7 +76,7 @@ def denied(monkeypatch: pytest.MonkeyPatch, service: str, operation: str, **argu
         ("stepfunctions", "send_task_success", {"taskToken": "tok_visa", "output": "{}"}, "states:SendTaskSuccess"),
     ],
 )
-def test_a_denied_call_is_named_with_its_resources(
+def test_denied_call_is_named_with_its_resources(
     monkeypatch: pytest.MonkeyPatch, service: str, operation: str, arguments: dict[str, Any], call: str
 ) -> None:
     assert denied(monkeypatch, service, operation, **arguments) == call

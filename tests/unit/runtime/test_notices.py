@@ -131,7 +131,7 @@ def changed(event: str, change: Callable[[Any], object]) -> Any:
 
 
 @every_context
-def test_an_end_is_published_to_the_queue_of_notices(
+def test_outcome_is_published_to_the_notice_queue(
     topic: Topic, module: ModuleType, event: str, notice: dict[str, Any]
 ) -> None:
     assert handled(module, sample(event)) == []
@@ -144,16 +144,14 @@ def test_an_end_is_published_to_the_queue_of_notices(
 
 
 @every_context
-def test_a_record_that_comes_again_publishes_the_same(
-    topic: Topic, module: ModuleType, event: str, notice: Any
-) -> None:
+def test_redelivered_record_publishes_the_same(topic: Topic, module: ModuleType, event: str, notice: Any) -> None:
     handled(module, sample(event), sample(event))
 
     assert topic.notices() == [notice, notice]
 
 
 @every_context
-def test_a_notice_that_cannot_be_published_comes_again_with_what_follows(
+def test_unpublishable_notice_is_redelivered_with_the_following_records(
     topic: Topic, module: ModuleType, event: str, notice: Any
 ) -> None:
     topic.down = True
@@ -178,14 +176,14 @@ def test_a_notice_that_cannot_be_published_comes_again_with_what_follows(
         (tasks, "tasks/notify_tasks", lambda images: images.update(OldImage=images["NewImage"])),
     ],
 )
-def test_what_ends_nothing_is_not_published(
+def test_change_without_an_end_is_not_published(
     topic: Topic, module: ModuleType, event: str, change: Callable[[Any], object]
 ) -> None:
     assert handled(module, changed(event, change)) == []
     assert topic.notices() == []
 
 
-def test_a_retried_command_that_fails_again_has_another_notice(topic: Topic) -> None:
+def test_retried_command_that_fails_again_has_another_notice(topic: Topic) -> None:
     event = "commands/notify_commands"
     handled(commands, sample(event), changed(event, lambda images: images["NewImage"]["attempt"].update(N="2")))
 
@@ -193,7 +191,7 @@ def test_a_retried_command_that_fails_again_has_another_notice(topic: Topic) -> 
 
 
 @pytest.mark.parametrize("status", ["FINISHED", "SKIPPED"])
-def test_a_command_that_finished_or_was_skipped_is_published(topic: Topic, status: str) -> None:
+def test_finished_or_skipped_command_is_published(topic: Topic, status: str) -> None:
     handled(
         commands,
         changed("commands/notify_commands", lambda images: images["NewImage"]["status"].update(S=f"finish:{status}")),

@@ -161,7 +161,7 @@ def test_some_items_fail_and_a_retry_completes_the_task(stack: Stack) -> None:
     assert stack.call("finish_task", {**payload, "outcomes": [{"number": 2}]}) == {"status": "COMPLETED"}
 
 
-def test_the_event_of_a_cut_off_execution_ends_its_task(stack: Stack) -> None:
+def test_event_of_an_interrupted_execution_ends_its_task(stack: Stack) -> None:
     stack.create("a", "b")
     payload = stack.launch()
     stack.call("start_task", payload)
@@ -176,9 +176,7 @@ def test_the_event_of_a_cut_off_execution_ends_its_task(stack: Stack) -> None:
     assert stack.call("sweep_tasks", {})["open"] == 0
 
 
-def test_an_end_that_waits_for_an_invocation_asks_again_whether_the_task_was_redriven(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delayed_end_checks_again_for_a_redrive(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     stack.create("a")
     payload = stack.launch()
     stack.call("start_task", payload)
@@ -197,7 +195,7 @@ def test_an_end_that_waits_for_an_invocation_asks_again_whether_the_task_was_red
 
 
 @pytest.mark.parametrize("detail", [{}, {"input": "{}"}, {"input": None}, {"name": "by-hand"}], ids=str)
-def test_the_end_of_another_execution_changes_nothing(stack: Stack, detail: dict[str, Any]) -> None:
+def test_end_of_another_execution_changes_nothing(stack: Stack, detail: dict[str, Any]) -> None:
     stack.create("a")
     given = json.dumps({"tenant_code": TENANT, "task_id": "unknown", "attempt": 1})
     name = TaskKey(TENANT, "unknown").execution(1)
@@ -210,7 +208,7 @@ def test_the_end_of_another_execution_changes_nothing(stack: Stack, detail: dict
 @pytest.mark.parametrize(
     ("name", "more"), [("start_task", {}), ("run_task_item", {"number": 1}), ("finish_task", {"outcomes": []})]
 )
-def test_a_state_of_another_execution_is_refused(stack: Stack, name: str, more: dict[str, Any]) -> None:
+def test_state_of_another_execution_is_refused(stack: Stack, name: str, more: dict[str, Any]) -> None:
     stack.create("a")
     own = {"tenant_code": TENANT, "task_id": "t-1", "attempt": 1, "execution": KEY.execution(1), **more}
     with pytest.raises(StaleTask):
@@ -220,6 +218,6 @@ def test_a_state_of_another_execution_is_refused(stack: Stack, name: str, more: 
     assert stack.row()["status"] == {"S": "CREATED"}
 
 
-def test_a_bad_task_is_refused(stack: Stack) -> None:
+def test_invalid_task_is_refused(stack: Stack) -> None:
     with pytest.raises(InvalidTask, match=r"^items\[1\]\.key: "):
         stack.create("a", "")

@@ -236,7 +236,7 @@ MUTANTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_mutant_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutant_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     MUTANTS[mutant](monkeypatch)
 
     assert next(violations(dynamodb.client(), *SCRIPTS), None) is not None
