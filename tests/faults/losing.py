@@ -46,7 +46,7 @@ class StepRows:
         self._write(step, row)
 
     def put_back(self, found: Rows) -> None:
-        """Put back, as an operator, each row that is missing or contradicts its record, if the backup agrees with it."""
+        """Put back, as an operator, each row that is missing or contradicts its record, if the backup agrees."""
         for step, before in self.edited.items():
             record = found.records.get(step)
             committed = record is not None and record["status"] == "COMMITTED"
