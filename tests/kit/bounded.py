@@ -15,7 +15,7 @@ SECONDS = 150
 
 
 class Threads(Executor):
-    """A ThreadPoolExecutor that never waits without a limit, neither at the end of a block nor at that of the process."""
+    """A ThreadPoolExecutor that never waits without a limit, neither at the end of a block nor at process exit."""
 
     def __init__(self, count: int, *, seconds: float = SECONDS) -> None:
         self._count = count

@@ -11,7 +11,7 @@ from unittest import mock
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The outcome of a command. code: of the process. error: an exception that escaped; Python would print its traceback."""
+    """The outcome of a command. code: of the process. error: an escaped exception; Python would print its traceback."""
 
     code: int
     out: str

@@ -108,7 +108,7 @@ class Templates:
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def _named(self, name: str) -> str:
-        """The description of a resource, or of a resource that SAM generates, such as the rule of a function's event."""
+        """The description of a resource, or of one that SAM generates, such as the rule of a function's event."""
         if name in self.resources or name in self.template["Parameters"]:
             return self.describe(name) if name in self.resources else name
         maker = max((one for one in self.resources if name.startswith(one)), key=len, default="")

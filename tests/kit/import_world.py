@@ -199,6 +199,6 @@ class ImportWorld:
         return [{"eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in found]
 
     def versions(self) -> dict[str, int]:
-        """The newest version of each key; no row published a version twice."""
+        """The newest version of each key."""
         rows: Sequence[Any] = [plain(item) for item in self.commands._all(self.commands.tables.data)]
         return {row["sk"].partition("#")[2]: int(row["version"]) for row in rows}
