@@ -15,7 +15,7 @@ _TEST = Credentials("test", "test")
 
 @dataclass(frozen=True)
 class HttpClient:
-    """An API client. tenant_code: empty for none. token: a JWT, instead of a signature. credentials: None for neither."""
+    """An API client. tenant_code: empty for none. token: a JWT, not a signature. credentials: None for neither."""
 
     url: str
     tenant_code: str = "tenant1"
