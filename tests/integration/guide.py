@@ -48,7 +48,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """An excerpt of a file. A line `...` or `# ...` stands for lines that it leaves out."""
+    """An excerpt of a file. A line `...` or `# ...` stands for omitted lines."""
 
     file: str
     excerpt: str
