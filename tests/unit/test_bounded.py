@@ -1,4 +1,4 @@
-"""The kit's threads and programs end, also when a test has timed out."""
+"""The kit's threads and programs end, even if a test has timed out."""
 
 import re
 import signal

@@ -18,7 +18,7 @@ ADA = Application("a-1", "Ada Lovelace", "1990-12-10", ADDRESS, "documents/a-1",
 
 @pytest.fixture
 def applications() -> Applications:
-    """Ada's application is submitted."""
+    """A table with Ada's submitted application."""
     made = Applications(client(), ApplicationsTable(new_table(client(), "application_id")))
     StepStore(client(), new_table(client())).commit(submission("a-1", "owner", AT), [made.table.submit(ADA, AT)], {})
     return made

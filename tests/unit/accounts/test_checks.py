@@ -1,4 +1,4 @@
-"""The automated checks: each reason, and none for an application without fault."""
+"""The automated checks: each reason, and none for a clean application."""
 
 from datetime import timedelta
 from typing import Any
@@ -78,7 +78,7 @@ def test_replaced_document_is_not_the_checked_one(world: OpeningWorld, content: 
 
 
 def test_two_attempts_of_a_check_read_one_version(world: OpeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second try stores its version while the first one reads another."""
+    """The second attempt stores its version while the first one reads another."""
     world.upload("a-1", b"GIF89a")
     pin = type(world.openings).pin_document
     versions: list[str] = []
@@ -97,7 +97,7 @@ def test_two_attempts_of_a_check_read_one_version(world: OpeningWorld, monkeypat
 
 
 def test_retry_finds_the_flags_of_its_first_attempt(world: OpeningWorld) -> None:
-    """The answer of the first try was lost, and what it saw has changed: the row says that a person reviews it."""
+    """The first attempt's answer was lost, and its data has changed since: the row still asks for a review."""
     assert world.check_identity("a-1") == flagged("DocumentMissing")
     screening = Screening(world.screening)
     screening.bar("Ada Lovelace", "an operator", START)

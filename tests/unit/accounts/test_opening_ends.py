@@ -1,4 +1,4 @@
-"""The ends of applications: rejections, executions that were cut off, and what account-setup has begun."""
+"""The ends of applications: rejections, interrupted executions, and accounts that account-setup has started."""
 
 from datetime import timedelta
 from typing import Any
@@ -103,7 +103,7 @@ def test_nothing_is_written_while_account_setup_may_still_decide(world: OpeningW
 
 @pytest.mark.parametrize("setup", [None, "ABORTED"])
 def test_account_setup_decides_once_the_account_was_started(world: OpeningWorld, setup: str | None) -> None:
-    """An account that was begun at this very moment, and one that is being undone."""
+    """An account that was started just now, and one that is being undone."""
     world.setup.executions = ran(setup) if setup else {}
     world.write("a-1", unsettled="a-1")
     before = world.row()

@@ -25,7 +25,7 @@ BACKWARD = ACCOUNT_SETUP.compensations
 
 @pytest.fixture
 def world() -> AccountWorld:
-    """Ada's application is submitted."""
+    """A world with Ada's submitted application."""
     made = AccountWorld(client())
     made.submit()
     return made
@@ -38,7 +38,7 @@ def status(world: AccountWorld, of: str = "a-1") -> str:
 
 
 def nothing_stands(world: AccountWorld) -> bool:
-    """A removed customer goes; accounts, cards and entries stay."""
+    """Returns True if no step is in effect. A removed customer is gone; accounts, cards and entries stay."""
     accounts, cards = world.rows("AccountsTable"), world.rows("CardsTable")
     ledger = sum(entry["amount"] for entry in world.rows("LedgerTable"))
     statuses = {row["status"] for row in accounts} | {row["status"] for row in cards}
@@ -110,7 +110,7 @@ def test_no_step_runs_before_its_parent(world: AccountWorld, orphan: str) -> Non
 
 @pytest.mark.slow
 def test_any_compensation_order_leaves_nothing_in_effect() -> None:
-    """Those that come too early are refused; a second round finds their children undone."""
+    """Early compensations are refused; a second round finds their children undone."""
     for order in list(permutations(BACKWARD))[::90]:
         world = AccountWorld(client())
         world.submit()
@@ -130,7 +130,7 @@ def _refused(world: AccountWorld, name: str) -> Any:
 
 
 def test_no_message_has_a_personal_key_whichever_row_was_edited(world: AccountWorld) -> None:
-    """As when another system freezes the account while its setup is being undone."""
+    """Another system freezes the account while its setup is being undone."""
     world.call(*FORWARD)
     (account,) = world.rows("AccountsTable")
     personal = (account["account_number"], *uniqueness_keys("Ada Lovelace", "1990-12-10"))
@@ -163,7 +163,7 @@ def test_application_is_not_approved_while_a_step_is_missing(world: AccountWorld
 
 @pytest.mark.parametrize("ended", [FAILED, REJECTED])
 def test_ended_application_creates_nothing_and_undoes_everything(world: AccountWorld, ended: str) -> None:
-    """As when its own machine was aborted meanwhile."""
+    """Its own machine was aborted meanwhile."""
     world.call(*FORWARD[:3])
     world.end(ended)
     for late in (*FORWARD[3:], "MarkApproved"):
@@ -218,7 +218,7 @@ def test_account_number_has_a_check_digit_and_needs_the_secret() -> None:
 
 
 class Refusing:
-    """Step Functions, which must not be asked."""
+    """A Step Functions client that must not be called."""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)
@@ -231,7 +231,7 @@ def _finalization(world: AccountWorld, client: Any) -> Finalization:
 
 
 class Forgetful:
-    """Step Functions, which knows no execution."""
+    """A Step Functions client that finds no execution."""
 
     def describe_execution(self, **_: Any) -> Any:
         raise error("ExecutionDoesNotExist")

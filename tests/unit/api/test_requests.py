@@ -1,4 +1,4 @@
-"""Events of API Gateway, who calls for which tenant, and what is refused before anything runs."""
+"""Events of API Gateway, callers and their tenants, and requests that are refused before anything runs."""
 
 import base64
 import gzip
@@ -149,7 +149,7 @@ def test_all_sessions_of_a_role_are_one_caller() -> None:
     ids=lambda one: repr(one)[:40],
 )
 def test_body_that_is_not_a_json_object_has_its_own_error(body: str | bytes, pointer: str, detail: str) -> None:
-    """API Gateway delivers bytes in base64, or as text with a replacement for each that is not UTF-8."""
+    """API Gateway delivers bytes in base64, or as text with a replacement for each invalid UTF-8 byte."""
     given = event("handle_request", body=body)
     if isinstance(body, bytes):
         given |= {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}

@@ -127,7 +127,7 @@ def test_record_of_an_earlier_release_has_four_eyes_and_accepts_its_state(world:
 
 
 def test_payload_of_an_earlier_release_keeps_its_hash() -> None:
-    """A state that was asked before a deployment asks again after it."""
+    """A state that asked before a deployment asks again after it."""
     given = read_json(ROOT / "events/approvals/request_approval.json")
     del given["about"]
     request = parse_request({**given, "requested_by": "account-opening"})
@@ -239,7 +239,7 @@ def test_token_that_arrives_while_the_callback_is_sent_is_not_lost(world: Approv
 
 @dataclass
 class RowByRow:
-    """A client whose batches are no snapshot: the last row is read first. meanwhile: runs once, after that row."""
+    """A client whose batches are not snapshots: the last row is read first. meanwhile: runs once, after that row."""
 
     client: Any
     meanwhile: Callable[[], object]
@@ -397,7 +397,7 @@ def test_redriven_execution_gets_the_decision_that_took_no_effect(world: Approva
 
 @dataclass
 class Subject:
-    """A row that approvals are about."""
+    """A row with approvals."""
 
     world: ApprovalWorld
 

@@ -20,7 +20,7 @@ OWN = "a-1"
 
 
 class Office:
-    """A stack with Ada's application in it. No function answers."""
+    """A stack with Ada's application. No function responds."""
 
     def __init__(self) -> None:
         self.world = AccountWorld(client())
@@ -33,7 +33,7 @@ class Office:
         self.stack._clients.update(dynamodb=client(), stepfunctions=self.executions)
 
     def start_execution(self, *, name: str, input: str, **_: str) -> None:
-        """A recovery that ends at once."""
+        """Start a recovery that ends at once."""
         assert json.loads(input) == setup_input(OWN)
         self.executions.put("recovery", name, self.outcome, *state("RemoveCustomer", SUCCEEDED), input=input)
         if self.outcome == "SUCCEEDED":

@@ -1,4 +1,4 @@
-"""No terminal obeys the data in what a program prints, and a reader that has ended ends it quietly."""
+"""Output is safe for terminals, and a closed pipe ends the program quietly."""
 
 import io
 import json

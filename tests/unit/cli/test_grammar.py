@@ -38,7 +38,7 @@ def test_every_command_has_json_and_help(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_argument_has_the_name_of_an_option(name: str) -> None:
-    """The parser stores values by these names, so an argument would also be the value of --stack."""
+    """The parser stores values by these names, so an argument would overwrite the value of --stack."""
     names = [parameter.name for parameter in COMMANDS[name].params]
 
     assert len(set(names)) == len(names)

@@ -1,4 +1,4 @@
-"""What follows from streams, events and the sweep, also when some of them are lost, late or twice."""
+"""Reactions to streams, events and the sweep, also when some of them are lost, late or duplicated."""
 
 import json
 import logging
@@ -42,7 +42,7 @@ def sweep(world: World) -> dict[str, int]:
 
 
 def parked(world: World) -> Any:
-    """A world whose second version waits; what its gate was before the first one finished."""
+    """A world whose second version waits, and its gate before the first one finished."""
     world.publish(order())
     world.publish(order(2))
     world.running.wait(world.waiting_task(2, "token"), world.machine, START)

@@ -1,4 +1,4 @@
-"""The console as a whole, with a stack that is away, or a defect."""
+"""The console as a whole, with an unreachable stack, or a defect."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which log lines belong to an execution, and how they are told."""
+"""The log lines of an execution, and their display."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a graph says of each state: by its visits, attempts, errors and items."""
+"""The state of each box in a graph: by its visits, attempts, errors and items."""
 
 import pytest
 

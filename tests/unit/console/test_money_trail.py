@@ -1,4 +1,4 @@
-"""Where the money of an order is, by its rows and by the gateway's ledger."""
+"""The money of an order, by its rows and by the gateway's ledger."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page of what an execution is about."""
+"""The link from an execution to the page of its subject."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every kind of bad input gets an error that names the field. Nothing is written, as nothing is parsed."""
+"""Every kind of invalid input gets an error that names the field. Nothing is written, because nothing is parsed."""
 
 from collections.abc import Mapping
 from typing import Any

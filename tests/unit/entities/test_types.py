@@ -1,4 +1,4 @@
-"""Types and targets are registered in code, or the module does not load."""
+"""Types and targets are registered in code, or the module fails to load."""
 
 from typing import Any
 

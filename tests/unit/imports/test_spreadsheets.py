@@ -1,4 +1,4 @@
-"""Files as spreadsheets and damage leave them: empty rows and columns, wrong quotes, other formats, any names."""
+"""Files from spreadsheets, and damaged ones: empty rows and columns, wrong quotes, other formats, any names."""
 
 import dataclasses
 import itertools
@@ -111,7 +111,7 @@ def test_duplicate_check_and_check_of_all_rows_handle_gaps(world: ImportWorld, m
 def test_import_of_an_earlier_release_is_retried_by_its_own_numbers(
     world: ImportWorld, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There, a row of empty cells was a row that failed."""
+    """In that release, a row of empty cells was a failed row."""
     content = HEADER + row(1) + ",,,,\n" + row(3, "x")
     with monkeypatch.context() as patch:
         patch.setattr("imports.loading.is_blank_row", lambda *_: False)
@@ -192,7 +192,7 @@ def test_quote_opened_in_the_header_or_a_corrected_row_is_never_closed(world: Im
 def test_unclosed_quote_in_an_earlier_release_does_not_stop_its_retry(
     world: ImportWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last row of the first file had an open quote, and failed. A corrected file names it, and the one before."""
+    """The last row of the first file had an open quote, and failed. A corrected file names it, and the previous one."""
     with monkeypatch.context() as patch:
         patch.setattr("imports.loading.unclosed_quote", lambda _: None)
         patch.setattr("imports.loading.Reader.see", _see_open)

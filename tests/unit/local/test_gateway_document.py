@@ -1,4 +1,4 @@
-"""docs/gateway.md documents everything that the payments service needs of a gateway's answers."""
+"""docs/gateway.md documents everything in a gateway's responses that the payments service needs."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answered(request: str) -> Any:
-    """The body of a request's success."""
+    """The body of a successful request."""
     section = TEXT.partition(f"### {request}")[2].partition("\n#")[0]
     body = re.search(r"`?(\{\"[^`\n]+\})`", section)
     assert body, f"docs/gateway.md does not say what {request} answers"

@@ -1,4 +1,4 @@
-"""Every fault of the gateway simulator, from the view of a client that reads the ledger afterwards."""
+"""Every fault of the gateway simulator, seen by a client that reads the ledger afterwards."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""An application that an operator submits with its document."""
+"""An application submitted by an operator with its document."""
 
 import io
 import json

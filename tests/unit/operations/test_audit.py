@@ -1,4 +1,4 @@
-"""Rows that contradict each other are found, one lost or edited row at a time; rows of sagas that run are not."""
+"""The audit finds contradictory rows, one lost or edited row at a time; rows of running sagas are left out."""
 
 import json
 import logging
@@ -117,7 +117,7 @@ def _orders_table(client: Any) -> str:
 
 @pytest.fixture
 def shop() -> Shop:
-    """Beside the order of a test, orders in every state that a saga may leave."""
+    """The order of a test, and orders in every state that a saga may leave."""
     shop = Shop()
     for number in range(40):
         shop.confirmed(f"good-{number}")

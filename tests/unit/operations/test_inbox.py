@@ -49,7 +49,7 @@ class States:
 
 
 class Desk:
-    """A stack of some contexts: those whose outputs are given."""
+    """A stack of some contexts: those with outputs."""
 
     def __init__(self) -> None:
         session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
@@ -66,12 +66,12 @@ class Desk:
         self.stack._clients.update(clients)
 
     def ran(self, output: str, name: str, status: str, minutes: int, document: Any) -> None:
-        """An execution that began so many minutes ago, and ended so."""
+        """Add an execution that started so many minutes ago, and ended this way."""
         self.has(**{output: output})
         self.states.runs.append((output, name, status, NOW - timedelta(minutes=minutes), json.dumps(document)))
 
     def table(self, output: str, key: str, index: str, *keys: str) -> None:
-        """A table with one index, of a hash key and perhaps a range key."""
+        """Create a table with one index, of a hash key and perhaps a range key."""
         names = {key, *keys}
         schema = [{"AttributeName": one, "KeyType": kind} for one, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
         self.client("dynamodb").create_table(
@@ -403,7 +403,7 @@ def test_crashed_api_request_is_not_listed(desk: Desk) -> None:
 
 
 def _left(desk: Desk, key: str) -> None:
-    """Work whose outcome nobody knows."""
+    """Work of unknown outcome."""
     desk.table("IdempotencyTable", "pk", "listed", "listed")
     row = {"pk": key, "status": "UNKNOWN", "owner": "w", "payload_hash": "h", "listed": "UNKNOWN"}
     desk.put(

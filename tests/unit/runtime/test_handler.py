@@ -70,7 +70,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[tuple[str, str,
 
 @handler(parse, ids=("job_id",))
 def run_job(job: Job, call: Call) -> tuple[Job, Call]:
-    """Run it."""
+    """Run the job."""
     return job, call
 
 

@@ -1,4 +1,4 @@
-"""A state machine's executions, and the door through which an end event is believed."""
+"""A state machine's executions, and the check that an end event belongs to one."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Creating a task: all of it or nothing, once, whatever other calls do."""
+"""Creating a task: all of it or nothing, once, whatever concurrent calls do."""
 
 import json
 from collections.abc import Iterator
@@ -35,11 +35,11 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Crash(BaseException):
-    """The function's process is gone."""
+    """A crash of the function's process."""
 
 
 class Dying:
-    """A client that dies at a call: before it, or after it is done."""
+    """A client that crashes at a call: before it, or after its effect."""
 
     def __init__(self, client: Any, at: int, *, done: bool, beside: Any = None) -> None:
         self._client, self._left, self._done, self._beside = client, at, done, beside
@@ -163,7 +163,7 @@ def test_after_a_crash_the_next_call_decides_the_items(world: TaskWorld, at: int
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 @pytest.mark.parametrize("texts", [OTHERS, ["z"]], ids=["many", "one"])
 def test_two_concurrent_callers_never_mix_their_items(world: TaskWorld, at: int, texts: list[str]) -> None:
-    """The second one creates its task while the first one is about to make its call number `at`."""
+    """The second one creates its task just before the first one makes its call number `at`."""
     client = Dying(world.client, at, done=False, beside=lambda: create(world, texts))
     with pytest.raises(PayloadMismatch):
         create(world, MANY, client)
@@ -174,7 +174,7 @@ def test_two_concurrent_callers_never_mix_their_items(world: TaskWorld, at: int,
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("at", [2, 3, 4])
 def test_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: int) -> None:
-    """The second one takes the claim and dies while the first one is about to make its call number `at`."""
+    """The second one takes the claim and crashes just before the first one makes its call number `at`."""
 
     def other() -> None:
         with suppress(Crash):
@@ -206,7 +206,7 @@ def test_two_callers_with_the_same_items_share_one_task(world: TaskWorld, at: in
 @pytest.mark.parametrize("at", [2, 3, 4])
 @pytest.mark.parametrize("left", [1, 2, 3])
 def test_late_caller_writes_nothing_into_a_later_task_of_its_items(world: TaskWorld, at: int, left: int) -> None:
-    """While the first one is about to make its call number `at`, the task expires, and another creation dies."""
+    """Just before the first one makes its call number `at`, the task expires, and another creation crashes."""
     began = world.now
 
     def others() -> None:
@@ -367,7 +367,7 @@ def test_resolver_and_its_policy_belong_together(world: TaskWorld) -> None:
 
 @pytest.mark.parametrize("texts", [["a", "b"], ["c"]], ids=["the same items", "others"])
 def test_task_id_is_free_once_its_task_has_expired(world: TaskWorld, texts: list[str]) -> None:
-    """DynamoDB deletes what has expired within days."""
+    """DynamoDB deletes expired rows within days."""
     world.run(world.create("a", "b"))
     world.now += LIFETIME - timedelta(seconds=1)
     world.create("a", "b")

@@ -156,7 +156,7 @@ def test_oversized_result_fails_the_item(world: TaskWorld) -> None:
 
 
 def test_newest_invocation_of_an_item_decides(world: TaskWorld) -> None:
-    """The first one goes on too long, a second one begins, and then the first one ends."""
+    """The first one runs too long, a second one starts, and then the first one ends."""
     key = world.create("a")
     world.start(key)
     answers: list[Status] = []
@@ -520,7 +520,7 @@ def test_defect_in_a_queue_task_ends_the_task(world: TaskWorld) -> None:
 
 
 def _die(world: TaskWorld, key: TaskKey, number: int) -> None:
-    """Begin an item, and write nothing more."""
+    """Start an item, and write nothing more."""
 
     class Killed(BaseException):
         pass

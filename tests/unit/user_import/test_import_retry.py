@@ -27,7 +27,7 @@ CORRECTED: dict[str, list[Row]] = {
 
 
 def check(world: World, rows: list[Row], results: list[Result]) -> None:
-    """The invariant: one result for each row, and a success is the row's own user, or names the difference."""
+    """Check the invariant: one result for each row, and a success is the row's own user, or names the difference."""
     users = world.users
     assert [result.csv_row for result in results] == list(range(1, len(rows) + 1))
     ids = [result.user_id for result in results if result.succeeded]
@@ -193,7 +193,7 @@ def numbers(world: World) -> list[int]:
 
 
 def test_rows_of_empty_cells_are_not_rows_of_any_import(world: World) -> None:
-    """Thousands of them, in a file of fewer rows than an import takes."""
+    """There are thousands of them, in a file with fewer rows than an import accepts."""
     world.upload(BLANK, ANN, *[BLANK] * 3000, BROKEN)
     first = world.run(key=KEY)
     assert (first["rows"], first["succeeded"], numbers(world)) == (2, 1, [2, 3003])

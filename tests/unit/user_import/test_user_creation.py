@@ -80,7 +80,7 @@ class Import:
 
     @property
     def status(self) -> Status:
-        """Of the row's lease."""
+        """The status of the row's lease."""
         operations = LeaseOperations(dynamodb.client(), self.table, clock=self.clock)
         (record,) = operations.find(f"{self.import_id}/1", [CREATE_USER.name])
         return record.status
@@ -154,7 +154,7 @@ def test_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> None
 
 @pytest.mark.parametrize("fault", UNSURE)
 def test_first_password_is_reported_as_set(one: Import, fault: str) -> None:
-    """A lost answer, and a retry of the same version of the file by another import."""
+    """An answer is lost, and another import of the same version of the file retries."""
     source = one.upload()
     one.simulator.control.fault("CreateUser", **UNSURE[fault])
     outcomes = []

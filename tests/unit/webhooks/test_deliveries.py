@@ -1,4 +1,4 @@
-"""What becomes of a delivery."""
+"""Deliveries of webhooks: attempts, backoff, and their end."""
 
 import itertools
 import threading
@@ -283,7 +283,7 @@ def test_slow_receivers_of_one_tenant_leave_senders_to_another(
 
 
 class _Crowd:
-    """Receivers of two tenants answer together, after some time; the other one answers at once."""
+    """Receivers of two tenants that answer together, after some time; the other one answers at once."""
 
     SECONDS = 0.1
 
