@@ -279,7 +279,7 @@ def test_applications_from_an_address_of_the_release_before_are_counted(office: 
     before = digest("\n".join(("1234flat", "springfield", "12345", "us")))
     for number in range(2, 6):
         _move(opening, f"a-{number}", before)
-    rewriting = Rewriting(opening.client, opening.applications, opening.customers, opening.screening)
+    rewriting = Rewriting(opening.client, opening.applications.name, opening.customers, opening.screening)
 
     assert opening.check_fraud_model("a-1")["reasons"] == ["TooManyFromAddress"]
     assert rewriting.run().done[ADDRESSES] == 4
@@ -291,7 +291,7 @@ def test_applications_from_an_address_of_the_release_before_are_counted(office: 
 
 def _move(opening: OpeningWorld, application_id: str, key: str) -> None:
     opening.client.update_item(
-        TableName=opening.applications,
+        TableName=opening.applications.name,
         Key={"application_id": {"S": application_id}},
         UpdateExpression="SET address_key = :key",
         ExpressionAttributeValues={":key": {"S": key}},
