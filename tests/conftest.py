@@ -73,7 +73,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage rarely, and not among what stays: modules and tests."""
+    """Collect garbage rarely, and skip objects that stay: modules and tests."""
     gc.freeze()
     gc.set_threshold(50_000)
 

@@ -180,7 +180,7 @@ class _Class(type):
 
 
 class _Present(datetime, metaclass=_Class):
-    """Replaces `datetime` in modules that ask for the present."""
+    """Replaces `datetime` in modules that read the current time."""
 
     @classmethod
     def now(cls, tz: Any = None) -> Any:
@@ -189,7 +189,7 @@ class _Present(datetime, metaclass=_Class):
 
 @contextmanager
 def _standing_still() -> Iterator[Callable[[], None]]:
-    """Stop the clocks of deployed code. Yields a function that makes chance, uuids and tokens start over."""
+    """Stop the clocks of deployed code. Yields a function that resets random numbers, uuids and tokens."""
     from tests.kit.project import DEPLOYED, modules
 
     chance = random.Random(_SEED)  # noqa: S311
@@ -275,7 +275,7 @@ def _write(folder: Path, work: Callable[..., Written], given: tuple[Any, ...]) -
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: its content, or else the name of its type."""
+    """A value as JSON has it: its content, or the name of its type."""
     match value:
         case bytes() | bytearray():
             return bytes(value).decode(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""What the API answers, and its errors as problem+json (RFC 9457)."""
+"""Responses of the API, and its errors as problem+json (RFC 9457)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ type Errors = Sequence[Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """body: a JSON object; None for none."""
+    """A response. body: a JSON object; None for none."""
 
     status: int
     body: Any = None
@@ -26,11 +26,11 @@ class Answer:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
-        """Read what `stored` returned."""
+        """Read a response from what `stored` returned."""
         return cls(stored["status"], stored["body"], stored["headers"])
 
     def having(self, **members: Any) -> Self:
-        """With further members of the body."""
+        """Add members to the body."""
         return type(self)(self.status, {**self.body, **members}, self.headers)
 
     @property
@@ -39,7 +39,7 @@ class Answer:
 
     @property
     def response(self) -> dict[str, Any]:
-        """As API Gateway reads it, payload format 2.0."""
+        """Convert to the format that API Gateway reads, payload format 2.0."""
         headers = {"cache-control": "no-store", **self.headers}
         if self.body is None:
             return {"statusCode": self.status, "headers": headers, "body": ""}
@@ -64,17 +64,17 @@ class NotYet(Problem):
 
 
 class Unavailable(TransientError):
-    """A service throttled or failed, or its answer was lost. The message says which."""
+    """A service throttled or failed, or its response was lost. The message says which."""
 
 
 class Defect(Exception):
-    """A function failed in a way that its contract does not name."""
+    """A function failed in a way that its contract does not list."""
 
 
 def problem(
     status: int, kind: str, detail: str = "", errors: Errors = (), headers: Mapping[str, str] | None = None
 ) -> Answer:
-    """An answer that says what is wrong."""
+    """Build a response that describes a problem."""
     body: dict[str, Any] = {"type": f"{_TYPE}{kind}", "title": HTTPStatus(status).phrase, "status": status}
     body |= {"detail": detail} if detail else {}
     body |= {"errors": list(errors)} if errors else {}

@@ -1,4 +1,4 @@
-"""Applications for an account: submitted once, and what comes of them. Who applies is never shown."""
+"""Applications for an account: submitted once, then tracked. The applicant is never shown."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ type Json = dict[str, Any]
 
 
 def submit_application(request: Request, own: Environment) -> Answer:
-    """The answer of a duplicate is that of the first call."""
+    """Submit an application. A duplicate gets the response of the first call."""
     application_id = invoke(own.submit_application_function, request.body)["application_id"]
     return Answer(202, {"application_id": application_id}, {"location": f"/applications/{application_id}"})
 

@@ -1,4 +1,4 @@
-"""What waits for a person, and the person's decision. A token sees and decides what its groups are asked."""
+"""Approvals that wait for a person, and the person's decision. A token sees and decides the approvals of its groups."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from .cursor import cursor, limit, place, read_page
 from .environment import Environment
 from .request import Request
 
-# Of the index; no item of tokens is in it.
+# Attributes of the index; no item of tokens has them.
 _PLACE = ("group", "waiting_until", "approval_id")
 _SHOWN = ("approval_id", "status", "subject", "group", "requested_by", "requested_at", "due_at")
 
 
 def list_approvals(request: Request, own: Environment) -> Answer:
-    """What waits, as the index has it: of a group by due time, or of all groups."""
+    """List waiting approvals, as the index has them: of a group by due time, or of all groups."""
     group = request.values.get("group")
     if request.subject is not None and not (request.groups if group is None else {group} & request.groups):
         raise _not_in(group)
@@ -80,7 +80,7 @@ def _not_in(group: str | None) -> Problem:
 
 
 def _decided_by(request: Request) -> dict[str, str]:
-    """A back end says who decides; a token says it itself, so that nobody decides in another's name."""
+    """Return who decides. A back end names the person; a token names itself, so nobody decides in another's name."""
     if request.subject is None:
         return {}
     if "decided_by" in request.body:

@@ -1,4 +1,4 @@
-"""Calls of the contexts' functions: their errors by name become answers."""
+"""Calls of the contexts' functions: their errors become responses by name."""
 
 import json
 import re
@@ -20,8 +20,8 @@ _STATUS = {
     "ApprovalNotFound": 404,
     "AttributesTooLarge": 413,
 }
-# Two end once the older version does, one once an operator has mended the key. A PendingCommand may follow a write
-# whose answer was lost, which only a repeat under the same key finds; after a VersionGap, nothing was written.
+# Two end once the older version does, one once an operator has repaired the key. A PendingCommand may follow a write
+# whose response was lost, which only a repeat under the same key finds; after a VersionGap, nothing was written.
 _FOR_NOW = {"PendingCommand": Problem, "StateConflict": Problem, "VersionGap": NotYet}
 # Their messages start with an id, not with a field.
 _ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound", "OwnRequest"})
@@ -41,7 +41,7 @@ _FIELD = re.compile(r"^(?P<path>[A-Za-z_][\w.\[\]-]*): (?P<detail>.*)$")
 
 
 def invoke(function: str, payload: Mapping[str, Any]) -> Any:
-    """What a function answers. Raises Problem for the errors of its contract, Unavailable, Defect."""
+    """Return a function's result. Raises Problem for the errors of its contract, Unavailable, Defect."""
     try:
         answer = single_try_client("lambda").invoke(FunctionName=function, Payload=event_text(payload))
         body = json.loads(answer["Payload"].read())
@@ -53,7 +53,7 @@ def invoke(function: str, payload: Mapping[str, Any]) -> Any:
 
 
 def lost(error: Exception, service: str) -> Exception:
-    """What to raise for an error of a service's client: Unavailable, or the error itself if it is a defect."""
+    """Return what to raise for an error of a service's client: Unavailable, or the error itself if it is a defect."""
     if isinstance(error, ClientError):
         code = error.response["Error"]["Code"]
         if code not in _THROTTLED and error.response["ResponseMetadata"]["HTTPStatusCode"] < 500:
@@ -69,7 +69,7 @@ def _refused(name: str, message: str) -> Exception:
 
 
 def located(message: str) -> list[Mapping[str, str]]:
-    """The fields that the lines of a message start with, as errors of a problem; empty if they name none."""
+    """Return the fields at the start of a message's lines, as errors of a problem; empty if there are none."""
     matches = filter(None, map(_FIELD.match, message.split("\n")))
     return [{"pointer": f"#/{_pointer(match['path'])}", "detail": match["detail"]} for match in matches]
 

@@ -1,4 +1,4 @@
-"""Commands, and the entities that they make."""
+"""Commands, and the entities that they create."""
 
 from datetime import datetime
 from typing import Any
@@ -52,7 +52,7 @@ def list_versions(request: Request, own: Environment) -> Answer:
     newest = start[0] if start else gate.published
     oldest = max(1, newest - limit(request) + 1)
     versions = list(range(newest, oldest - 1, -1))
-    # A command's row may have 100 KiB, and only this one says more than the gate.
+    # A command's row may have 100 KiB, and only this row says more than the gate.
     running = states.command(key, gate.turn) if gate.pending else None
     body = {
         **key.row,
@@ -102,7 +102,7 @@ def _matches(given: str, etag: str) -> bool:
 
 
 def _standing(gate: Gate, version: int, running: CommandRow | None) -> dict[str, Any]:
-    """What a version does, or waits for. running: the command whose turn it is."""
+    """Return the state of a version, or what it waits for. running: the command whose turn it is."""
     status, waits_for = _of(gate, version, running)
     return {"version": version, "status": status, "waits_for": waits_for}
 

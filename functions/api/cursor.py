@@ -1,4 +1,4 @@
-"""Opaque cursors: where the next page begins. One fits only the list that answered it."""
+"""Opaque cursors: where the next page begins. A cursor fits only the list that returned it."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ def limit(request: Request) -> int:
 
 
 def cursor(request: Request, place: Sequence[str | int] | None) -> str | None:
-    """The cursor of a place in the request's list; None for the end."""
+    """Return the cursor of a place in the request's list; None for the end."""
     if place is None:
         return None
     text = json.dumps([_list(request), *place], separators=(",", ":"))
@@ -30,9 +30,9 @@ def cursor(request: Request, place: Sequence[str | int] | None) -> str | None:
 
 
 def place(request: Request, kinds: Sequence[type], fits: Callable[..., bool]) -> list[Any] | None:
-    """The place in the request's cursor; None without one. Raises Problem.
+    """Return the place in the request's cursor; None without one. Raises Problem.
 
-    kinds: of its parts. fits: whether the list can have a place of these parts; a ValueError says no.
+    kinds: of its parts. fits: whether the list can have a place of these parts; a ValueError means no.
     A cursor is not signed: it can only name a place in a list that its caller may read.
     """
     given = request.values.get("cursor")
@@ -49,7 +49,7 @@ def place(request: Request, kinds: Sequence[type], fits: Callable[..., bool]) ->
 
 
 def read_page(request: Request, read: Callable[[], Any]) -> Any:
-    """What DynamoDB answers. Raises Problem if it refuses to start at the request's cursor; and as `answered`."""
+    """Return a response of DynamoDB. Raises Problem if DynamoDB rejects the request's cursor; and as `answered`."""
     try:
         return answered(read)
     except ClientError as error:
@@ -59,14 +59,14 @@ def read_page(request: Request, read: Callable[[], Any]) -> Any:
 
 
 def _parts(given: str) -> list[Any]:
-    """The list in a cursor. Raises ValueError."""
+    """Return the list in a cursor. Raises ValueError."""
     text = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)).decode()
     parts = parse_json(text)
     return parts if isinstance(parts, list) else []
 
 
 def _list(request: Request) -> str:
-    """Names what the cursor belongs to: tenant, route and filters. A filter may be longer than a cursor."""
+    """Identify the list of a cursor: tenant, route and filters. A filter may be longer than a cursor."""
     filters = sorted((name, value) for name, value in request.values.items() if name not in ("cursor", "limit"))
     return payload_hash([request.tenant_code, request.route, filters])
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: what each operation takes. It is the only place that says so."""
+"""The OpenAPI document: the only definition of what each operation takes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _TENANT = "X-Tenant-Code"
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation. name: of its function, in the module that its tag names."""
+    """One operation. name: of its function, in the module named by its tag."""
 
     document: "Document"
     values: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def body(self) -> Schema | None:
-        """The schema of its body, which is required; None if it takes none."""
+        """Schema of its body, which is required; None if it takes none."""
         if "requestBody" not in self.values:
             return None
         found: Schema = self.values["requestBody"]["content"]["application/json"]["schema"]
@@ -48,26 +48,26 @@ class Operation:
 
 
 class Document:
-    """values: the parsed document."""
+    """The document. values: parsed JSON."""
 
     def __init__(self, values: Json | None = None) -> None:
         self.values = values or json.loads(_PATH.read_bytes())
         self.schemas = Schemas(self.find)
 
     def operation(self, route: str) -> Operation | None:
-        """The operation of a route key, such as `GET /orders/{order_id}`."""
+        """Return the operation of a route key, such as `GET /orders/{order_id}`."""
         method, _, path = route.partition(" ")
         values = self.values["paths"].get(path, {}).get(method.lower())
         return Operation(self, values) if values else None
 
     def operations(self) -> Iterator[tuple[str, Operation]]:
-        """Each operation with its route key."""
+        """Yield each operation with its route key."""
         for path, item in self.values["paths"].items():
             for method, values in item.items():
                 yield f"{method.upper()} {path}", Operation(self, values)
 
     def methods(self, path: str) -> list[str]:
-        """The methods of the first path template that fits; empty if none does."""
+        """Return the methods of the first path template that fits; empty if none does."""
         parts = path.split("/")
         for template, item in self.values["paths"].items():
             if _fits(template.split("/"), parts):

@@ -1,10 +1,10 @@
-"""What the function is told of the contexts."""
+"""Environment of the API function."""
 
 from runtime.environment import Variables
 
 
 class Environment(Variables):
-    """Tables and the bucket by name, state machines and functions by ARN."""
+    """Names of tables and the bucket; ARNs of state machines and functions."""
 
     idempotency_table: str
     orders_table: str

@@ -35,7 +35,10 @@ def document() -> Document:
 def _always_answering(
     handle: Callable[[Any, LambdaContext], Response],
 ) -> Callable[[Any, LambdaContext], Response]:
-    """API Gateway's own answer to a failed function is no problem+json. The handler has logged the failure."""
+    """Return problem+json even if the function fails: API Gateway's own error is not.
+
+    The handler has logged the failure.
+    """
 
     @wraps(handle)
     def answer(event: Any, context: LambdaContext) -> Response:
@@ -50,7 +53,7 @@ def _always_answering(
 @_always_answering
 @handler(parse_event, ids=("route", "request_id"))
 def handle_request(received: Received, call: Call) -> Response:
-    """Check a request against the document, and answer it."""
+    """Validate a request against the document, and respond to it."""
     own = environment()
     try:
         operation = document().operation(received.route)
@@ -66,7 +69,7 @@ def handle_request(received: Received, call: Call) -> Response:
 
 def _run(own: Environment, operation: Operation, received: Received, call: Call) -> Answer:
     request = read(operation, received)
-    # A module for each tag: a cold start imports only what its request needs.
+    # One module per tag: a cold start imports only what its request needs.
     module = import_module(f".{operation.module}", __package__)
     function: Callable[[Request, Environment], Answer] = getattr(module, operation.name)
     if not request.key:
@@ -74,7 +77,7 @@ def _run(own: Environment, operation: Operation, received: Received, call: Call)
     else:
         store = LeaseStore(dynamodb(), own.idempotency_table, lifetime=LIFETIME)
         answer = once(store, request, call.deadline, lambda: function(request, own))
-    # What must not be stored is added to each answer.
+    # Parts that must not be stored are added to each response.
     finish = getattr(module, f"finish_{operation.name}", None)
     return finish(request, own, answer) if finish and answer.status < 300 else answer
 

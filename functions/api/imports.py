@@ -1,4 +1,4 @@
-"""Imports of rows. A file is uploaded by a presigned link, into the tenant's own folder."""
+"""Imports of rows. A file is uploaded with a presigned link, into the tenant's own folder."""
 
 import uuid
 from functools import partial
@@ -20,12 +20,12 @@ LINK_SECONDS = 900
 _SHOWN = ("import_id", "key", "type", "processing_mode", "validated", "retry_of", "entries", "error", *TOTALS)
 _TIMES = ("created_at", "updated_at", "ended_at")
 _FIRST = "IMPORT#"
-# Rows of batches that lie between imports are skipped, a page for each import.
+# Rows of batches that lie between imports are skipped, one page per import.
 _MAX_PAGES = 20
 
 
 def create_import(request: Request, own: Environment) -> Answer:
-    """A DIRECT import answers when it is done, which may take longer than API Gateway waits, so the machine runs it."""
+    """Create an import. The machine runs a DIRECT import, which may take longer than API Gateway waits."""
     body = dict(request.body)
     if "key" not in body and "retry_of" not in body:
         return _upload(request)
@@ -40,7 +40,7 @@ def create_import(request: Request, own: Environment) -> Answer:
 
 
 def finish_create_import(_: Request, own: Environment, answer: Answer) -> Answer:
-    """With the link, which expires, and is a credential, so it is not stored."""
+    """Add the link, which is not stored, because it expires and is a credential."""
     if answer.status != 201:
         return answer
     parameters = {"Bucket": own.imports_bucket, "Key": answer.body["key"]}
@@ -48,7 +48,7 @@ def finish_create_import(_: Request, own: Environment, answer: Answer) -> Answer
 
 
 def list_imports(request: Request, own: Environment) -> Answer:
-    """In the order of their ids."""
+    """List imports in the order of their ids."""
     start = place(request, (str,), lambda after: after.startswith(_FIRST))
     after: str | None = start[0] if start else _FIRST
     found: list[Import] = []
@@ -95,7 +95,7 @@ def _find(request: Request, own: Environment) -> Import:
 
 
 def _page(request: Request, own: Environment, after: str, count: int) -> tuple[list[Import], str | None]:
-    """Imports after this sort key, and where to go on."""
+    """Return imports after this sort key, and where to continue."""
     query = partial(
         dynamodb().query,
         TableName=own.imports_table,
@@ -111,7 +111,7 @@ def _page(request: Request, own: Environment, after: str, count: int) -> tuple[l
     if "LastEvaluatedKey" not in answer:
         return imports, None
     before, batch, _ = answer["LastEvaluatedKey"]["sk"]["S"].partition("#BATCH#")
-    # "$" comes after "#" and before "-", with which the children of a ZIP go on.
+    # "$" sorts after "#" and before "-", which continues the ids of a ZIP's children.
     return imports, f"{before}$" if batch else before
 
 

@@ -1,8 +1,9 @@
-"""The Idempotency-Key: a repeated request gets the stored answer, by the layer's leases.
+"""The Idempotency-Key: a repeated request gets the stored response, by the layer's leases.
 
-The rules are those of Stripe: an answer is stored once the work has begun, be it a success or a final error. What is
-invalid, and what failed for now, is not stored: the same request may be repeated. Another one is refused as long as the
-first may have taken effect.
+The rules are those of Stripe: once the work has begun, a response is stored, whether a success or a final error.
+Invalid
+requests and temporary failures are not stored: the same request may be repeated. A different request is refused as long
+as the first may have taken effect.
 """
 
 from collections.abc import Callable
@@ -14,13 +15,13 @@ from .answer import Answer, NotYet, Problem
 from .request import Request
 
 LIFETIME = timedelta(days=2)
-"""Of a stored answer, from its last write."""
-# Whatever the API starts is named after the key, so a second attempt finds what the first has done.
+"""How long a stored response outlives its last write."""
+# Whatever the API starts is named after the key, so a second attempt finds what the first one did.
 WORK = Work("HttpRequest", unknown=Unknown.RUN_AGAIN, final=(), harmless=(NotYet,))
 
 
 def once(store: LeaseStore, request: Request, deadline: datetime, run: Callable[[], Answer]) -> Answer:
-    """Run the request, or find its stored answer.
+    """Run the request, or return its stored response.
 
     Raises Problem (409 while another call has the key, 422 for a key of another request) and what `run` raises.
     """

@@ -1,4 +1,4 @@
-"""Orders: the saga is started as `stepwise place` does, and read from its rows and its executions."""
+"""Orders: the saga is started as by `stepwise place`, and read from its rows and its executions."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from .environment import Environment
 from .request import Request
 
 _MAX_DAYS = 366
-# Days without orders that one call looks at.
+# Maximum days without orders that one call reads.
 _MAX_EMPTY = 31
 _ORDER = (
     "order_id",
@@ -89,7 +89,7 @@ def show_order(request: Request, own: Environment) -> Answer:
 
 
 def list_orders(request: Request, own: Environment) -> Answer:
-    """The orders of each day, by the index, which may be a moment late; then their rows."""
+    """List the orders of each day, by the index, which may be slightly late; then read their rows."""
     since = _since(request)
     start = place(request, (str, str, str), _is_place)
     day, after = (date.fromisoformat(start[0]), start[1:]) if start else (since.date(), None)
@@ -100,7 +100,7 @@ def list_orders(request: Request, own: Environment) -> Answer:
 
 
 def _is_place(day: str, order_id: str, created_at: str) -> bool:
-    """Of the last order on the page before; of none if that page ended with its day."""
+    """Check that a cursor names the last order of the previous page, or no order if that page ended with its day."""
     today = datetime.now(UTC).date()
     in_range = today - timedelta(days=_MAX_DAYS + 1) <= date.fromisoformat(day) <= today
     return in_range and (created_at.startswith(day) if order_id else not created_at)
@@ -120,7 +120,7 @@ def _since(request: Request) -> datetime:
 def _keys(
     own: Environment, day: date, after: list[str] | None, since: datetime, count: int
 ) -> tuple[list[str], list[str] | None]:
-    """order_ids from this place on, and where to go on; None at the end."""
+    """Return order_ids from this place on, and where to continue; None at the end."""
     today = datetime.now(UTC).date()
     keys: list[str] = []
     for _ in range(_MAX_EMPTY):
@@ -138,7 +138,7 @@ def _keys(
 
 def _day(own: Environment, day: date, after: list[str] | None, since: datetime, count: int) -> Any:
     created_ymd = {"S": day.isoformat()}
-    # Without a filter, `since` moves on from page to page, and DynamoDB starts no query before its range.
+    # Without a filter, `since` advances from page to page, and DynamoDB starts no query before its range.
     first = min(since.isoformat(), after[1]) if after and after[0] else since.isoformat()
     query: Json = {
         "TableName": own.orders_table,
@@ -158,7 +158,7 @@ def _wanted(request: Request, order: Json) -> bool:
 
 
 def _execution(machine: str, name: str) -> Any:
-    """The execution of this name; None if there is none."""
+    """Describe the execution of this name; None if there is none."""
     describe = partial(client("stepfunctions").describe_execution, executionArn=execution_arn(machine, name))
     return answered(describe, "ExecutionDoesNotExist")
 

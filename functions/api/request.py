@@ -26,7 +26,7 @@ _MAX_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An event. route: its route key. claims: of a JWT; None under IAM. principal: who calls."""
+    """An event. route: its route key. claims: of a JWT; None under IAM. principal: the caller."""
 
     route: str
     method: str
@@ -44,8 +44,9 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A valid request. values: of its parameters, by name. body: parsed JSON, with all digits of its numbers.
+    """A valid request.
 
+    values: its parameters, by name. body: parsed JSON, with all digits of its numbers.
     tenant_code: empty for what belongs to the stack. key: the Idempotency-Key, or empty.
     subject, groups: of a JWT; subject is None under IAM.
     """
@@ -62,18 +63,18 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """Names the request by its key, for this caller and tenant: 64 characters of `[0-9a-f]`."""
+        """Identifier of the request by its key, for this caller and tenant: 64 characters of `[0-9a-f]`."""
         named = json.dumps([self.principal, self.tenant_code, self.key])
         return hashlib.sha256(named.encode()).hexdigest()
 
     @property
     def payload(self) -> Any:
-        """What must be the same whenever the key is."""
+        """Return the part of the request that must be the same whenever the key is."""
         return {"route": self.route, "body": self.body, "values": dict(self.values)}
 
 
 def parse_event(event: Any) -> Received:
-    """Read an event; every one that API Gateway sends fits."""
+    """Read an event; accepts every event that API Gateway sends."""
     context = event["requestContext"]
     authorizer = context.get("authorizer", {})
     claims = authorizer.get("jwt", {}).get("claims")
@@ -94,7 +95,7 @@ def parse_event(event: Any) -> Received:
 
 
 def read(operation: Operation, received: Received) -> Request:
-    """The request of an operation. Raises Problem: 400 with everything that is wrong, 403, 413, 415."""
+    """Read the request of an operation. Raises Problem: 400 with everything that is wrong, 403, 413, 415."""
     if not received.principal:
         raise Problem(403, "no-caller", "The request is not signed, or its token names no subject.")
     tenant_code = _tenant(operation, received) if operation.for_tenants else ""
@@ -127,7 +128,7 @@ def _content(event: Any) -> bytes:
 
 
 def _principal(claims: Mapping[str, str] | None, iam: Mapping[str, Any]) -> str:
-    """The caller: a token's subject, or the role or user without the name of its session. Empty if unknown."""
+    """Identify the caller: a token's subject, or the role or user without its session name. Empty if unknown."""
     if claims is not None:
         subject = _subject(claims)
         return json.dumps([claims.get("iss"), subject]) if subject else ""
@@ -140,7 +141,7 @@ def _subject(claims: Mapping[str, str]) -> str:
 
 
 def _is_absent(value: Any) -> bool:
-    """Return whether a claim or a header has no value, or is the text of null, of a list or of a map.
+    """True if a claim or a header has no value, or is the text of null, of a list or of a map.
 
     API Gateway turns each claim into text.
     """
@@ -148,10 +149,11 @@ def _is_absent(value: Any) -> bool:
 
 
 def _groups(claims: Mapping[str, Any]) -> frozenset[str]:
-    """The groups of a token: those of Cognito's claim, or else of the claim `groups`.
+    """Return the groups of a token: Cognito's claim, or else the claim `groups`.
 
-    API Gateway turns a list into text: `[a b]`. So a name with a space cannot be told from two names, and only one that
-    an approval's group may have counts.
+    API Gateway turns a list into text: `[a b]`. So a name with a space cannot be told from two names, and only names
+    that
+    an approval's group may have count.
     """
     found = next((claims[name] for name in _GROUPS if name in claims), "")
     if isinstance(found, str):
@@ -166,7 +168,7 @@ def _tenant(operation: Operation, received: Received) -> str:
         return received.headers.get(_TENANT, "")
     tenant_code = received.claims.get("tenant_code", "")
     (schema,) = [one["schema"] for one in operation.parameters if one["name"].lower() == _TENANT]
-    # Paths and keys are made of it: `a/b` would be below the folder of `a`.
+    # Paths and keys contain it: `a/b` would be below the folder of `a`.
     if _is_absent(tenant_code) or any(operation.document.schemas.violations(schema, tenant_code)):
         raise Problem(403, "no-tenant", "The token has no valid claim tenant_code.")
     return tenant_code
@@ -204,12 +206,12 @@ def _parameter(
     value = _typed(text, parameter["schema"])
     for one in operation.document.schemas.violations(parameter["schema"], value):
         yield {"parameter": name, "detail": one.detail}
-    # Headers say how to answer, not what to do.
+    # Headers say how to respond, not what to do.
     if home != "header":
         values[name] = value
 
 
 def _typed(text: str, schema: Mapping[str, Any]) -> Any:
-    """The text as its type; the text itself if it is not of this type."""
+    """Convert the text to its type; returns the text itself if it does not have this type."""
     is_number = text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 20
     return int(text) if schema["type"] == "integer" and is_number else text

@@ -30,12 +30,12 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """find: the schema of a reference."""
+    """Schemas of the document. find: returns the schema of a reference."""
 
     find: Callable[[str], Schema]
 
     def violations(self, schema: Schema, value: Json, at: str = "") -> Iterator[Violation]:
-        """Everything that is wrong with a value. at: its JSON pointer."""
+        """Yield all violations in a value. at: its JSON pointer."""
         if "$ref" in schema:
             schema = self.find(schema["$ref"])
         kind = schema.get("type")
@@ -80,7 +80,7 @@ def _own(schema: Schema, value: Json) -> Iterator[str]:
 def _of_text(schema: Schema, value: str) -> Iterator[str]:
     length = list(_size(schema, len(value), "Length", "characters"))
     yield from length
-    # A pattern may take the square of the length.
+    # A pattern may take time quadratic in the length.
     if not length and "pattern" in schema and not _compiled(schema["pattern"]).search(value):
         yield f"must match {schema['pattern']}"
     if schema.get("format") == "date-time" and not _is_time(value):

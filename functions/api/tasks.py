@@ -20,7 +20,7 @@ _TIMES = ("created_at", "updated_at", "started_at", "ended_at")
 
 
 def create_task(request: Request, own: Environment) -> Answer:
-    # Other routes do without the types.
+    # Other routes do not load the types.
     from tasks.registered import TYPES
 
     try:

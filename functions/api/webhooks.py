@@ -1,4 +1,4 @@
-"""Subscriptions of a tenant."""
+"""Webhook subscriptions of a tenant."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def subscribe(request: Request, own: Environment) -> Answer:
 
 
 def finish_subscribe(request: Request, own: Environment, answer: Answer) -> Answer:
-    """With the secret, which stays in its store."""
+    """Add the secret, which stays in its store."""
     return answer.having(secret=_subscribed(request, own, reveal=True)["secret"])
 
 

@@ -1,9 +1,9 @@
 """Approvals: a state of any machine waits until a person decides (docs/approvals.md).
 
-| module    | has                                                                    |
+| module    | contents                                                               |
 | --------- | ---------------------------------------------------------------------- |
 | handlers  | every Lambda handler, and the environment                              |
-| requests  | what comes in: types, limits, errors of a call                         |
+| requests  | input: types, limits, errors of a call                                 |
 | state     | the record of an approval                                              |
 | table     | all access to ApprovalsTable                                           |
 | deciding  | a state asks, a person decides                                         |

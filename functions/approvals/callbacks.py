@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 class Trace:
     """The history of an execution. ended: whether it has ended. taken: whether it got the decision.
 
-    timed_out: whether a waiting state reached its last resort, TimeoutSeconds.
+    timed_out: whether a waiting state ran into TimeoutSeconds, its last resort.
     """
 
     ended: bool
@@ -33,7 +33,7 @@ class Trace:
 
     @property
     def took_effect(self) -> bool | None:
-        """None as long as it may still."""
+        """True if the decision took effect; None as long as it still may."""
         return True if self.taken else False if self.ended else None
 
 
@@ -45,14 +45,14 @@ class Callbacks:
     machine: Machine
 
     def follow(self, record: Record) -> None:
-        """Send the callback that is owed after a change of ApprovalsTable."""
+        """Send the callback that is due after a change of ApprovalsTable."""
         _, after = images(record)
         if after is not None and "owed_since" in after:
-            # The record says what it was about. What the approval is now, the table says.
+            # The record has the approval as it was; the table has it as it is now.
             self.send(after["approval_id"]["S"])
 
     def send(self, approval_id: str) -> bool:
-        """Answer the tokens of a decision that is owed, and store whether it took effect.
+        """Answer the tokens of a decision whose callback is due, and store whether it took effect.
 
         Returns False while that is open: no token lives, but the execution runs, and may ask with a new one.
         Raises Contention, StoreUnavailable; the same call may be repeated.
@@ -66,17 +66,17 @@ class Callbacks:
         if took_effect is None:
             self.table.forget_tokens(approval)
             return False
-        # If a state has asked since, this is of no effect, and its request sends the next callback.
+        # If a state has asked since, this has no effect, and its request sends the next callback.
         return self.table.close(approval, took_effect=took_effect).applied
 
     def find(self, approval: Approval) -> Execution | None:
-        """The execution that asked; None if there is none, or none any more."""
+        """Describe the execution that asked; None if it never existed or has expired."""
         return find_execution(self.machine.client(), approval.execution_arn)
 
     def trace(self, approval: Approval, answer: str = "") -> Trace:
-        """Read the history of the execution that asked, the newest event first. answer: that a state may have got.
+        """Read the history of the execution that asked, newest event first. answer: one that a state may have got.
 
-        A lost answer to SendTaskSuccess looks like a closed task to the next call, so only the history tells.
+        A lost response to SendTaskSuccess looks like a closed task to the next call, so only the history tells.
         """
         ended, timed_out = True, False
         for number, event in enumerate(self._events(approval.execution_arn)):
@@ -104,7 +104,7 @@ class Callbacks:
 
 
 def report_timeout(approval: Approval, trace: Trace) -> None:
-    """The line of an alarm: a state waited until its last resort, although its approval was due a day earlier."""
+    """Log the line of an alarm: a state ran into its last resort, although its approval was due a day earlier."""
     if trace.timed_out:
         _logger.error("waiting state timed out", extra={"approval_id": approval.id})
 

@@ -1,7 +1,7 @@
-"""A waiting state asks, and a person decides.
+"""Requests of waiting states, and decisions of people.
 
 The record exists, with the state's token, before anybody is notified. The person who requested an approval must not
-decide it. Who else may is who may call the function.
+decide it. Otherwise, everybody who may call the function may decide.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ class Requesting:
     def ask(self, request: ApprovalRequest, at: datetime) -> Decided:
         """Store the approval with the state's token, or add the token to those of the approval that is in effect.
 
-        A state that is retried, or redriven, has another token. If the approval is decided already, its stream answers
-        that token, too. If it is CANCELLED, the execution was redriven, and people are asked again.
+        A retried or redriven state has another token. If the approval is decided already, its stream answers that
+        token, too. If it is CANCELLED, the execution was redriven, and people are asked again.
         Returns {"approval_id", "status"}.
         Raises InvalidApproval, SubjectClosed, PayloadMismatch, Contention, StoreUnavailable.
         """
@@ -88,7 +88,7 @@ class Deciding:
     table: ApprovalsTable
 
     def decide(self, request: DecideRequest, at: datetime) -> Decided:
-        """Decide once. The same decision again, by anybody, gets the same answer, and changes nothing.
+        """Decide once. The same decision again, by anybody, gets the same response, and changes nothing.
 
         Returns {"approval_id", "status"}.
         Raises OwnRequest, ApprovalNotFound, AlreadyDecided, ApprovalExpired, ApprovalCancelled, Contention.
@@ -118,7 +118,7 @@ def _check_same(found: Approval, status: Status) -> None:
         return
     if found.status is Status.CANCELLED:
         raise ApprovalCancelled(f"{found.id}: its execution ended on {found.ended_at}; nothing waits for a decision")
-    # One that is WAITING failed the condition because it is due: the sweep has not run yet.
+    # A WAITING approval failed the condition because it is due: the sweep has not run yet.
     if found.status in (Status.EXPIRED, Status.WAITING):
         raise ApprovalExpired(f"{found.id}: was due at {found.due_at.isoformat()}")
     raise AlreadyDecided(f"{found.id}: is {found.status} since {found.ended_at}")

@@ -17,7 +17,7 @@ class InvalidApproval(BusinessError):
 
 
 class SubjectClosed(BusinessError):
-    """The row that the state asks about is decided, or not there. Nobody is asked, and nothing is written."""
+    """The row that the state asks about is decided or missing. Nobody is asked, and nothing is written."""
 
 
 class InvalidDecision(BusinessError):
@@ -25,7 +25,7 @@ class InvalidDecision(BusinessError):
 
 
 class OwnRequest(BusinessError):
-    """The person who decides has requested the approval. Nothing is written; another person decides."""
+    """The decider requested the approval. Nothing is written; another person must decide."""
 
 
 class ApprovalNotFound(BusinessError):

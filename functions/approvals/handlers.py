@@ -22,7 +22,7 @@ from runtime.streams import Record, each, parse_records
 
 from .requests import ApprovalRequest, DecideRequest, Ended, parse_decision, parse_ended, parse_request
 
-# Each function needs some of these only, and loading all takes a tenth of a cold start.
+# Each function needs only some of these, and loading all takes a tenth of a cold start.
 if TYPE_CHECKING:
     from .callbacks import Callbacks
     from .deciding import Decided, Deciding, Requesting
@@ -129,5 +129,5 @@ def approval_ended(ended: Ended, call: Call) -> None:
 
 @handler(unread)
 def sweep_approvals(_: None, call: Call) -> dict[str, int]:
-    """Expire what is due, cancel what waits in vain, and send the callbacks that are owed."""
+    """Expire what is due, cancel what waits in vain, and send the callbacks that are due."""
     return recovery().sweep(call.at, lambda: call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_AN_APPROVAL)

@@ -1,6 +1,6 @@
 """Notices to subscribers, and mail to the people of a group, of each change of an approval's status.
 
-Mail holds a command and no address: a scanner that opens what an email links to can decide nothing.
+Mail contains a command and no link: a scanner that opens links in email can decide nothing.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mails:
-    """client: a `boto3.client("sns")`. topic: an ARN. A subscription chooses groups by its filter policy."""
+    """Sends mail. client: a `boto3.client("sns")`. topic: an ARN.
+
+    A subscription selects groups by its filter policy.
+    """
 
     client: "SNSClient"
     topic: str
@@ -37,7 +40,7 @@ class Mails:
 
 
 def text_of(approval: Approval) -> str:
-    """The text of the mail."""
+    """Compose the text of the mail."""
     lines = {
         "Approval": approval.id,
         "Subject": approval.values["subject"],
@@ -56,7 +59,7 @@ class Notifying:
     mails: Mails
 
     def follow(self, record: Record) -> None:
-        """Publish what a change of ApprovalsTable calls for: nothing, unless people are asked or the approval ends."""
+        """Publish what a change of ApprovalsTable requires: nothing, unless people are asked or the approval ends."""
         before, after = images(record)
         if after is None or "status" not in after or (before and _state(before) == _state(after)):
             return
@@ -70,7 +73,7 @@ def _state(row: Record) -> tuple[Any, Any]:
 
 
 def notice_of(approval: Approval) -> Notice:
-    """The notice to subscribers: no token, no person, no comment."""
+    """Compose the notice to subscribers: no token, no person, no comment."""
     return Notice(
         type="approval",
         tenant_code=None,

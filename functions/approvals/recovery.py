@@ -1,4 +1,4 @@
-"""Ends what nobody decides, and makes up for lost records and events."""
+"""Ends approvals that nobody decides, and makes up for lost records and events."""
 
 import random
 from collections.abc import Callable
@@ -23,12 +23,12 @@ class Recovery:
     callbacks: Callbacks
 
     def end(self, execution_arn: str, at: datetime) -> None:
-        """Review what waits in an execution that has ended. Raises as `review`."""
+        """Review the approvals of an execution that has ended. Raises as `review`."""
         for approval_id in self.callbacks.table.of_execution(execution_arn):
             self.review(approval_id, at)
 
     def review(self, approval_id: str, at: datetime) -> str:
-        """Cancel or expire what waits in vain, or send the callback that is owed. Returns the approval's state:
+        """Cancel or expire what waits in vain, or send the callback that is due. Returns the approval's state:
 
         "waiting", "cancelled", "expired", "owed", "answered", "closed".
         Raises ExecutionsUnavailable, Contention, StoreUnavailable.
@@ -55,15 +55,15 @@ class Recovery:
 
     def _has_ended(self, approval: Approval, at: datetime) -> bool:
         execution = self.callbacks.find(approval)
-        # One that is not there may be too new for a read that is eventually consistent.
+        # A missing execution may be too new for an eventually consistent read.
         return execution is not None and execution.ended_after(approval.asked_at, at)
 
     # A sweep
 
     def sweep(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
-        """Look at all that is due or owed, and at some of what waits. Returns what was found, and what was done.
+        """Review all approvals that are due or owed, and some that wait. Returns what was found, and what was done.
 
-        "waiting": what waits. "overdue", "lagging": what is due, or owed, for long and still is.
+        "waiting": how many wait. "overdue", "lagging": how many were due, or owed, for long and still are.
         Raises SweepUnfinished.
         """
         table = self.callbacks.table

@@ -14,13 +14,13 @@ from runtime.values import Unstorable, storable
 
 from .errors import InvalidApproval, InvalidDecision
 
-# An execution runs for up to a year, and the state's last resort is one day after the approval is due.
+# An execution runs for up to a year, and the state's last resort comes one day after the approval is due.
 MAX_DUE_SECONDS = 364 * 24 * 60 * 60
 MAX_COMMENT = 2000
 
 # Without a dot, so that the name of the execution between them may have dots.
 type Constant = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
-# What Step Functions takes. There is no "#" in it, which separates the key of the tokens.
+# Characters that Step Functions accepts. "#" is not among them; it separates the key of the tokens.
 type ExecutionName = Annotated[str, Meta(pattern=r'^[^\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}\Z')]
 type Group = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
 type ApprovalId = Annotated[str, Meta(pattern=r"^[^\s#]{1,256}\Z")]
@@ -36,8 +36,9 @@ class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The request of a waiting state. machine, step: constants, which name the wait. token: of this attempt.
+    """The request of a waiting state.
 
+    machine, step: constants, which name the wait. token: of this attempt.
     about: the request is refused unless this row is undecided. four_eyes: requested_by must not decide.
     """
 
@@ -60,7 +61,7 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def payload_hash(self) -> str:
-        """The hash that tells a retry of the state from another approval under this id."""
+        """Hash that tells a retry of the state from another approval under this id."""
         fields: dict[str, Any] = to_builtins(self)
         # A state that asked an earlier release has no four_eyes, and may ask again.
         dropped = {"token", "four_eyes"} if self.four_eyes else {"token"}

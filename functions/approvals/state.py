@@ -1,4 +1,4 @@
-"""The record of an approval: its status, and what it says."""
+"""The record of an approval."""
 
 import shlex
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from idempotency.codec import Item, from_item
 from idempotency.payloads import canonical_json
 from runtime.text import comparable_name
 
-# A name of an execution is free again 90 days after it closed, which is after its approval ended.
+# Step Functions frees an execution's name 90 days after it closed, which is after its approval ended.
 _NAME_HELD = timedelta(days=90)
 
 
@@ -24,7 +24,7 @@ class Status(StrEnum):
 
 
 DECISIONS: Mapping[str, Status] = {"approve": Status.APPROVED, "reject": Status.REJECTED, "expired": Status.EXPIRED}
-"""The answers to a waiting state, and their statuses. CANCELLED is no decision: no state waits any more."""
+"""Answers to a waiting state, and their statuses. CANCELLED is no decision: no state waits any more."""
 _WORDS = {status: word for word, status in DECISIONS.items()}
 
 
@@ -36,7 +36,7 @@ class Approval:
 
     @classmethod
     def of(cls, row: Item) -> "Approval":
-        """Read it from DynamoDB's own JSON."""
+        """Read an approval from DynamoDB's own JSON."""
         return cls(from_item(row))
 
     @property
@@ -53,7 +53,7 @@ class Approval:
 
     @property
     def four_eyes(self) -> bool:
-        """Return whether a person other than `requested_by` must decide. Records of earlier releases do not say."""
+        """True if a person other than `requested_by` must decide. Records of earlier releases lack this."""
         return bool(self.values.get("four_eyes", True))
 
     def requested_by(self, name: str) -> bool:
@@ -70,27 +70,27 @@ class Approval:
 
     @property
     def due_at(self) -> datetime:
-        """From this moment on, nobody may decide."""
+        """The moment from which on nobody may decide."""
         return datetime.fromisoformat(self.values["due_at"])
 
     @property
     def asked_at(self) -> datetime:
-        """When a state asked last."""
+        """When a state last asked."""
         return datetime.fromisoformat(self.values["asked_at"])
 
     @property
     def requests(self) -> int:
-        """How often states have asked. Each request may have brought a token."""
+        """Number of requests by states. Each one may have brought a token."""
         return int(self.values["requests"])
 
     @property
     def round(self) -> int:
-        """How often people were asked: again if a cancelled execution is redriven."""
+        """Number of times that people were asked: again if a cancelled execution is redriven."""
         return int(self.values["round"])
 
     @property
     def ended_at(self) -> str | None:
-        """ISO 8601; None while it waits."""
+        """When it ended, in ISO 8601; None while it waits."""
         ended: str | None = self.values.get("decided_at") or self.values.get("cancelled_at")
         return ended
 
@@ -107,7 +107,7 @@ class Approval:
 
     @property
     def command(self) -> str:
-        """The command that shows it to a person. It decides nothing."""
+        """The command that shows the approval to a person. It decides nothing."""
         end_of_options = "-- " if self.id.startswith("-") else ""
         return f"./stepwise approvals show {end_of_options}{shlex.quote(self.id)}"
 
@@ -118,5 +118,5 @@ class Approval:
         return canonical_json({"decision": _WORDS[self.status], "decided_by": decided_by, "approval_id": self.id})
 
     def over(self, at: datetime) -> bool:
-        """Check whether it ended so long ago that a new execution may have its execution's name."""
+        """Check that it ended so long ago that a new execution may have the name of its execution."""
         return self.ended_at is not None and datetime.fromisoformat(self.ended_at) + _NAME_HELD <= at

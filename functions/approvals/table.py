@@ -19,13 +19,13 @@ from .requests import ApprovalRequest
 from .state import Approval, Status
 
 WAITING = "waiting"
-"""Sparse index by group and time of what is WAITING."""
+"""Sparse index of WAITING approvals, by group and time."""
 EXECUTION = "waiting_execution"
-"""Attribute, and sparse index, of the execution of what is WAITING."""
+"""Attribute, and sparse index, of the execution of a WAITING approval."""
 OWED_SINCE = "owed_since"
 """Attribute, and sparse index, of the decisions that a state may wait for."""
 ASKED_AT = "asked_at"
-"""Attribute of the record, and of the row that it is about: when a state asked last."""
+"""Attribute of the record, and of the row that it is about: when a state last asked."""
 _WAITING_ONLY = ("waiting_until", EXECUTION)
 _NEW = "attribute_not_exists(#approval_id)"
 _AS_SEEN = "#requests = :seen AND #status = :seen_status"
@@ -36,7 +36,7 @@ _DUE = "#status = :waiting AND #due_at <= :decided_at"
 
 
 def stamp(at: datetime) -> str:
-    """ISO 8601, always with microseconds, so that times are compared as strings."""
+    """Format as ISO 8601, always with microseconds, so that times compare as strings."""
     return at.isoformat(timespec="microseconds")
 
 
@@ -59,7 +59,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalsTable(Table):
-    """lifetime: of a record, from the approval's end on.
+    """Access to the table. lifetime: of a record, from the approval's end on.
 
     Writes return their outcome; `old` is the record that failed the condition.
     """
@@ -67,29 +67,29 @@ class ApprovalsTable(Table):
     lifetime: timedelta
 
     def find(self, approval_id: str) -> Approval | None:
-        """The record, read consistently."""
+        """Read the record consistently."""
         row = self.row(_key(approval_id))
         return Approval.of(row) if row else None
 
     def with_tokens(self, approval_id: str) -> tuple[Approval | None, list[str]]:
-        """The record and its tokens, read consistently.
+        """Read the record and its tokens consistently.
 
-        The record first, in a call of its own: a token that comes in between changes it, so no write loses the token.
+        The record is read first, in a separate call: a token added in between changes it, so no write loses the token.
         """
         found = self.find(approval_id)
         tokens = self.row(_tokens_key(approval_id))
         return found, sorted(tokens["tokens"]["SS"]) if tokens else []
 
     def waiting(self, group: str | None = None) -> Iterator[Approval]:
-        """Approvals that wait, of a group by due time, or all; as the index has them, which may be late."""
+        """Yield waiting approvals, of a group by due time, or all, from the index, which may be late."""
         return map(Approval.of, self._query(WAITING, "group", group) if group is not None else self.read_index(WAITING))
 
     def of_execution(self, arn: str) -> list[str]:
-        """The ids of what waits in an execution, as the index has them."""
+        """Return the ids of approvals that wait in an execution, from the index."""
         return [row["approval_id"]["S"] for row in self._query(EXECUTION, EXECUTION, arn)]
 
     def owed(self) -> list[str]:
-        """The ids of decisions that a state may wait for, as the index has them."""
+        """Return the ids of decisions that a state may wait for, from the index."""
         return [row["approval_id"]["S"] for row in self.read_index(OWED_SINCE)]
 
     # A state asks.
@@ -99,7 +99,7 @@ class ApprovalsTable(Table):
     ) -> Outcome:
         """Store a record with its token. over: the record that it replaces, if that has not changed.
 
-        Raises SubjectClosed if the subject is decided, or not there.
+        Raises SubjectClosed if the subject is decided or missing.
         """
         due_at = stamp(at + timedelta(seconds=request.due_in_seconds))
         row = {
@@ -147,15 +147,18 @@ class ApprovalsTable(Table):
     # It ends.
 
     def decide(self, seen: Approval, status: Status, at: datetime, **values: str) -> Outcome:
-        """Decide what is WAITING and not due yet. seen: as it was read, in this round. values: who decides, and why."""
+        """Decide a WAITING approval that is not due yet.
+
+        seen: as it was read, in this round. values: the decider, and the reason.
+        """
         return self._end(seen.id, _UNDUE, status, {**values, **_decided(at)}, at, round=seen.round)
 
     def expire(self, approval_id: str, at: datetime) -> Outcome:
-        """Decide what is WAITING and due."""
+        """Expire a WAITING approval that is due."""
         return self._end(approval_id, _DUE, Status.EXPIRED, _decided(at), at)
 
     def cancel(self, seen: Approval, at: datetime) -> Outcome:
-        """End what is WAITING, and that no state has asked for since it was read."""
+        """Cancel a WAITING approval that no state has asked for since it was read."""
         assign = {"status": Status.CANCELLED, "cancelled_at": stamp(at), **self._expiry(at)}
         change = self.update_action(_key(seen.id), _AS_SEEN, assign, remove=_WAITING_ONLY, values=_seen(seen))
         return self._transact(change, self._forget(seen))
@@ -168,13 +171,13 @@ class ApprovalsTable(Table):
         return self._transact(change, self._forget(seen))
 
     def forget_tokens(self, seen: Approval) -> Outcome:
-        """Delete tokens that are dead, if no state has asked since they were read."""
+        """Delete dead tokens, if no state has asked since they were read."""
         return self._transact(self.check_action(_key(seen.id), _AS_SEEN, _seen(seen)), self._forget(seen))
 
     def _end(
         self, approval_id: str, condition: str, status: Status, values: Mapping[str, str], at: datetime, **same: Any
     ) -> Outcome:
-        """same: attributes that must not have changed."""
+        """End a WAITING approval. same: attributes that must not have changed."""
         return self.updated(
             _key(approval_id),
             " AND ".join([condition, *(f"#{name} = :same_{name}" for name in same)]),
@@ -202,7 +205,7 @@ class ApprovalsTable(Table):
         return Outcome(False, cancelled.refusals[0].item)
 
     def _query(self, index: str, name: str, value: str) -> Iterator[Item]:
-        """The rows of an index in which an attribute, its key, has this value."""
+        """Yield the rows of an index in which an attribute, its key, has this value."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.name,
             IndexName=index,

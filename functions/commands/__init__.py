@@ -1,10 +1,10 @@
 """Commands: ordered, versioned changes to one key (docs/commands.md). Keys, gates and versions are in `entities`.
 
-| module     | has                                                                      |
+| module     | contents                                                                 |
 | ---------- | ------------------------------------------------------------------------ |
 | handlers   | every Lambda handler, and the environment                                |
-| requests   | what comes in: types, limits, errors of a call                           |
+| requests   | input: types, limits, errors of a call                                   |
 | running    | the states of the machine                                                |
 | recovery   | executions: started, woken, ended, retried; lost records and events      |
-| projection | versions as others see them: targets of synchronous commands, notices   |
+| projection | versions as others see them: targets of synchronous commands, notices    |
 """

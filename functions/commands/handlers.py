@@ -4,8 +4,8 @@
 | ------------------------------------------------- | ------------------------------------------------- |
 | publish_command, retry_command, skip_command      | callers: applications, operators and the HTTP API |
 | check_version, wait_prev_command, set_ttl_command | the machine's first states                        |
-| history_copy, transform_data                      | its states that check                             |
-| sync_data, finish_command                         | its states that write                             |
+| history_copy, transform_data                      | its checking states                               |
+| sync_data, finish_command                         | its writing states                                |
 | start_commands, notify_commands                   | the stream of CommandsTable                       |
 | wake_commands, sync_targets                       | the streams of GatesTable and DataTable           |
 | command_ended, sweep_commands                     | the event of an end; the schedule                 |
@@ -38,7 +38,7 @@ from .requests import (
     parse_wait,
 )
 
-# Each function needs some of these only, and loading all takes a tenth of a cold start.
+# Each function needs only some of these, and loading all takes a tenth of a cold start.
 if TYPE_CHECKING:
     from entities.command import Command
     from entities.gate import Gates
@@ -81,7 +81,10 @@ def types() -> "Types":
 
 @cache
 def gates(*more: str) -> "Gates":
-    """The gates with the tables of commands and gates. more: others that the function uses, "data" or "history"."""
+    """Return the gates with the tables of commands and gates.
+
+    more: others that the function uses, "data" or "history".
+    """
     from entities.gate import Gates
     from entities.tables import Tables
 
@@ -91,7 +94,7 @@ def gates(*more: str) -> "Gates":
 
 @cache
 def running(*more: str) -> "Running":
-    """more: as for `gates`."""
+    """Return the states' implementation. more: as for `gates`."""
     from .running import Running
 
     return Running(gates(*more), types())
@@ -130,7 +133,7 @@ def machine() -> "Machine":
 
 @cache
 def tokens() -> "Machine":
-    """The machine for functions that answer its callback tokens, and start nothing."""
+    """Return the machine for functions that only answer its callback tokens."""
     from runtime.machine import Machine
 
     return Machine.of()
@@ -196,7 +199,7 @@ def wait_prev_command(state: WaitInput, call: Call) -> dict[str, Any]:
 
 @handler(parse_state, ids=IDS)
 def set_ttl_command(state: StateInput, call: Call) -> dict[str, Any]:
-    """Store for how long the command's row outlives its end."""
+    """Store how long the command's row outlives its end."""
     running().set_lifetime(state, environment.command_lifetime_days, call.at)
     return {}
 
@@ -265,7 +268,7 @@ def notify_commands(records: Sequence[Record], _call: Call) -> dict[str, Any]:
 
 @handler(parse_ended, ids=("execution", "status"))
 def command_ended(ended: Ended, call: Call) -> None:
-    """Make a version dead whose execution ended without success (event *Execution Status Change*)."""
+    """Mark a version as dead whose execution ended without success (event *Execution Status Change*)."""
     from .recovery import end
 
     end(ended, gates(), call.at)
@@ -273,7 +276,7 @@ def command_ended(ended: Ended, call: Call) -> None:
 
 @handler(unread)
 def sweep_commands(_: None, call: Call) -> dict[str, int]:
-    """Start, wake or end what a lost record or event has left, and count what is blocked or lagging."""
+    """Start, wake or end versions whose record or event was lost, and count blocked and lagging keys."""
     from .recovery import Recovery
 
     return Recovery(turns(), machine()).sweep(call.at, partial(_has_time, call, _MILLISECONDS_FOR_A_KEY))

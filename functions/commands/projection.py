@@ -22,17 +22,17 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """targets: by name."""
+    """Projects versions. targets: by name."""
 
     types: Types
     targets: Mapping[str, Target]
     lagging: Lagging
 
     def follow(self, record: Record, time_left: Callable[[], bool], at: datetime) -> None:
-        """Bring every target of a key to the version in the record; a target that is newer stays.
+        """Bring every target of a key to the version in the record; a newer target stays.
 
         A target that fails five times is listed, and does not stop the others.
-        time_left: False when another try might be cut off, which would list nothing.
+        time_left: False if another try might be cut off, which would list nothing.
         """
         _, image = images(record)
         if image is None:
@@ -58,7 +58,7 @@ class Projection:
 
 
 def notice_of(record: Record) -> Notice | None:
-    """The notice of a change of CommandsTable; None unless a command has ended.
+    """Return the notice of a change of CommandsTable; None unless a command has ended.
 
     The caller of a synchronous command has its response.
     """
@@ -68,7 +68,7 @@ def notice_of(record: Record) -> Notice | None:
     if not (command.has_ended or command.has_failed):
         return None
     attempt = command.newest
-    # A message may quote what a caller sent.
+    # A message may quote the caller's input.
     error = {"error": command.error["type"]} if command.error else {}
     return Notice(
         type="command",

@@ -25,14 +25,14 @@ _logger = logging.getLogger(__name__)
 
 
 def start(record: Record, machine: Machine) -> None:
-    """Start the execution of a command, if the record is of its new row and the machine is to run it."""
+    """Start the execution of a command, if the record is of its new row and the machine runs it."""
     _, image = images(record)
     if record.get("eventName") == "INSERT" and image and (command := CommandRow(image)).mode == "async":
         _start(machine, command.newest)
 
 
 def end(ended: Ended, gates: Gates, at: datetime) -> None:
-    """Make the version dead whose execution ended without success."""
+    """Mark the version as dead whose execution ended without success."""
     if ended.status != SUCCEEDED and ended.attempt:
         gates.ended(ended.attempt, error_of(ended.status, ended.error, ended.cause), at)
 
@@ -62,7 +62,7 @@ class Turns:
     lifetime_days: int
 
     def follow(self, record: Record, machine: Machine, at: datetime) -> None:
-        """Follow a change of a gate: `finished` or `dead` is what others wait for, and nobody for a new gate."""
+        """Follow a change of a gate: others wait for `finished` or `dead`, and nobody for a new gate."""
         if record.get("eventName") == "INSERT":
             return
         before, after = ((Gate.of(image) if image else None) for image in images(record))
@@ -74,13 +74,13 @@ class Turns:
             self.wake(after, machine)
 
     def wake(self, gate: Gate, machine: Machine) -> None:
-        """Answer the tokens of the version whose turn it is. If the gate has moved on, they are dead."""
+        """Answer the tokens of the version whose turn it is. They are dead if the gate has moved on."""
         command = self.gates.states.command(gate.key, gate.turn)
         if command:
             machine.wake(command.tokens)
 
     def unblock(self, gate: Gate, at: datetime) -> bool:
-        """Skip the dead version whose turn it is, if that is its type's policy, or log it. Returns whether it skips."""
+        """Skip the dead version whose turn it is, if its type's policy says so, or log it. Returns whether it skips."""
         if self.types.of(gate.type).policy is not Policy.SKIP:
             _logger.warning("key is blocked", extra=gate.key.at(gate.turn))
             return False
@@ -89,7 +89,7 @@ class Turns:
         return True
 
     def skip(self, key: Key, by: str, reason: str, at: datetime, version: int | None = None) -> int:
-        """Skip the dead version whose turn it is. Returns it. version: that is meant. Raises NotBlocked."""
+        """Skip the dead version whose turn it is. Returns it. version: the one that is meant. Raises NotBlocked."""
         return self.gates.skip(key, by, reason, at, self._lifetime_days, version)
 
     def _lifetime_days(self, kind: str) -> int:
@@ -102,13 +102,13 @@ def _same(before: Gate, after: Gate) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Makes up for lost records and events: looks at the version whose turn it is, of every key that is pending."""
+    """Makes up for lost records and events: reviews the version whose turn it is, for every pending key."""
 
     turns: Turns
     machine: Machine
 
     def sweep(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
-        """Look at every pending key. Returns how many are pending, blocked and lagging, and what was done.
+        """Review every pending key. Returns how many are pending, blocked and lagging, and what was done.
 
         Raises SweepUnfinished.
         """
@@ -120,13 +120,13 @@ class Recovery:
         return swept.report(("blocked", "started", "ended", "woken"), pending=len(pending), lagging=lagging)
 
     def _review(self, seen: Gate, at: datetime) -> str:
-        """Bring a key one step further. seen: as the index has it, which may be late. Returns a word for the step."""
+        """Advance a key by one step. seen: as the index has it, which may be late. Returns a word for the step."""
         gates = self.turns.gates
         state = gates.states.state(Attempt(seen.key, seen.turn, 0))
         if state is None or state.gate.turn != seen.turn:
             return "moving"
         if state.command.has_ended:
-            # The gate was read after the row, and does not know.
+            # The gate was read after the row, and does not have it.
             gates.conflict(seen.key, f"version {seen.turn} has ended", at)
             return "moving"
         if state.gate.blocked:
@@ -145,12 +145,12 @@ class Recovery:
 
 
 def error_of(status: str, error: str | None, cause: str | None) -> dict[str, str]:
-    """The error of an execution that ended, for the command's row."""
+    """Build the error of an ended execution, for the command's row."""
     return {"type": error_type(status, error), "message": _message(cause or "")[:_MAX_MESSAGE]}
 
 
 def _message(cause: str) -> str:
-    """The message in a cause, which may be Lambda's document of an error, or a catcher's around that."""
+    """Return the message in a cause, which may be Lambda's error document, or a catcher's wrapper of it."""
     try:
         document = read_json(cause)
     except ValueError:

@@ -42,25 +42,28 @@ class StateInput(Input, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_own(self) -> bool:
-        """Return whether the execution may run this attempt at all."""
+        """True if this execution may run the attempt at all."""
         return self.execution == self.named.name
 
 
 class WaitInput(StateInput, frozen=True, forbid_unknown_fields=True):
-    """token: of the callback. redrive_count: how many times the execution was redriven."""
+    """Payload of the waiting state. token: of the callback.
+
+    redrive_count: how many times the execution was redriven.
+    """
 
     token: Token
     redrive_count: int = 0
 
 
 class TargetInput(StateInput, frozen=True, forbid_unknown_fields=True):
-    """target: the name of a target of the command's type."""
+    """Payload of a state that writes a target. target: the name of a target of the command's type."""
 
     target: Name
 
 
 class RetryRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """by: the operator who decides."""
+    """Request for a retry. by: the operator who decides."""
 
     pk: Pk
     sk: Sk
@@ -73,13 +76,16 @@ class RetryRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class SkipRequest(RetryRequest, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """version: the dead one that the operator saw, so that a repeated call does not skip the next one."""
+    """Request for a skip.
+
+    version: the dead one that the operator saw, so that a repeated call does not skip the next one.
+    """
 
     version: Version | UnsetType = UNSET
 
 
 class Ended(ExecutionEnded, frozen=True, rename="camel"):
-    """error, cause: of an execution that failed."""
+    """The end of an execution. error, cause: of a failed one."""
 
     error: str | None = None
     cause: str | None = None
@@ -90,7 +96,7 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
 
     @property
     def attempt(self) -> Attempt | None:
-        """The attempt that it ran; None if it is no execution of a command."""
+        """The attempt that it ran; None if it is not an execution of a command."""
         try:
             attempt = _parse_input(parse_json(self.input or "")).named
         except (InvalidCommand, ValueError):
@@ -108,7 +114,7 @@ parse_ended = detail_parser(Ended)
 
 
 def require_own(state: StateInput) -> Attempt:
-    """The attempt of a state. Raises StaleCommand if another execution runs it."""
+    """Return the attempt of a state. Raises StaleCommand if another execution runs it."""
     if not state.is_own:
         raise StaleCommand(f"{state.named}: execution: not the command's own")
     return state.named

@@ -1,4 +1,4 @@
-"""The states of the machine. Each may be called alone, twice, late or in any order: it writes at its turn only."""
+"""The states of the machine. Each may be called alone, twice, late or in any order: it writes only at its turn."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class Running:
     types: Types
 
     def check_version(self, task: StateInput) -> int:
-        """0: it is the version's turn. 1: an older one must end first. -1: the version is done, or not this one's."""
+        """Return 0 if it is the version's turn, 1 if an older one must end first, -1 if this call is stale."""
         state = self.gates.states.state(task.named) if task.is_own else None
         if state is None or not state.is_own or state.gate.finished >= task.version:
             return _STALE
@@ -42,7 +42,7 @@ class Running:
     def wait(self, task: WaitInput, machine: "Machine", at: datetime) -> None:
         """Keep the token until the version's turn; answer it at once if the turn has come meanwhile.
 
-        Raises StaleCommand if the execution was redriven: its first end, of which the event may still come, is final,
+        Raises StaleCommand if the execution was redriven: its first end, whose event may still arrive, is final
         and wakes nobody.
         """
         if task.redrive_count:
@@ -51,7 +51,7 @@ class Running:
             machine.wake([task.token])
 
     def set_lifetime(self, task: StateInput, default_days: int, at: datetime) -> None:
-        """Store for how long the command's row outlives its end."""
+        """Store how long the command's row outlives its end."""
         state = self._at_turn(task)
         days = self.types.of(state.command.type).lifetime_days or default_days
         self.gates.note(state, "set_ttl_command:FINISHED", {"lifetime_days": days}, at)
@@ -79,7 +79,7 @@ class Running:
             targets[task.target].write(document, self.gates.rows.turn(state.attempt))
 
     def finish(self, task: StateInput, targets: Mapping[str, Target], at: datetime) -> None:
-        """Write the targets that are behind, which costs one read of each; then finish the version."""
+        """Write the lagging targets, which costs one read of each; then finish the version."""
         try:
             self._finish(require_own(task), targets, at)
         except StaleCommand:
@@ -108,7 +108,7 @@ class Running:
 
     @contextmanager
     def _noted(self, state: State, name: str, at: datetime) -> Iterator[None]:
-        """Note on the command's row in which state it failed, and why."""
+        """Note the failed state on the command's row, and the error."""
         try:
             yield
         except StaleCommand:
@@ -118,7 +118,7 @@ class Running:
             raise
 
     def _note(self, state: State, name: str, error: IdempotencyError, at: datetime) -> None:
-        # The machine repeats what is transient.
+        # The machine retries transient errors.
         outcome = "FAILED" if isinstance(error, BusinessError) else "STARTED"
         named = {"type": type(error).__name__, "message": str(error)}
         try:

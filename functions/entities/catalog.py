@@ -1,4 +1,4 @@
-"""CatalogBucket: one JSON object for each product."""
+"""CatalogBucket: one JSON object per product."""
 
 import json
 import secrets
@@ -20,7 +20,7 @@ from .targets import Document, is_shown
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-# In each lost round another version was written, or an answer was lost.
+# A round is lost if another version was written, or a response was lost.
 _ROUNDS = 3
 # Without s3:ListBucket, S3 answers "denied" if the key is missing.
 _MISSING = frozenset({"AccessDenied", "NoSuchKey", "403", "404"})
@@ -30,7 +30,7 @@ _TRANSIENT = frozenset({"RequestTimeout", "SlowDown"})
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """The version in an object, and its ETag."""
+    """An object: its version and its ETag."""
 
     version: int
     etag: str
@@ -38,22 +38,25 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class CatalogBucket:
-    """client: a `boto3.client("s3")`. name: of the bucket. gates: a `boto3.client("dynamodb")`."""
+    """The bucket as a target.
+
+    client: a `boto3.client("s3")`. name: of the bucket. gates: a `boto3.client("dynamodb")`.
+    """
 
     client: "S3Client"
     name: str
     gates: LeaseClient
 
     def version(self, pk: str, sk: str) -> int:
-        """The version that the object shows. One call."""
+        """Return the version that the object shows. One call."""
         found = self._read(_key(pk, sk))
         return found.version if found else 0
 
     def write(self, document: Document, turn: Action | None = None, /, *, skipped: int = 0) -> None:
-        """Show the document. Reads the object and the gate, then puts on the condition that the object is as read.
+        """Show the document. Reads the object and the gate, then puts on the condition that the object is unchanged.
 
         S3 cannot check whose turn it is, so the bucket may show a version that is skipped later. After a skip, a late
-        put of that version must not land on what a rebuild wrote or left: each put makes another ETag, the gate is
+        put of that version must not overwrite what a rebuild wrote or left: each put makes another ETag, the gate is
         read after the object, and a rebuild writes even if the object shows the document already.
         """
         key = _key(document.pk, document.sk)
@@ -79,7 +82,7 @@ class CatalogBucket:
             raise
 
     def _put(self, key: str, document: Document, old: _Object | None) -> bool:
-        """Put the object if it is as it was read. Returns whether it was."""
+        """Put the object if it has not changed since it was read. Returns whether it did."""
         unchanged: Any = {"IfMatch": old.etag} if old else {"IfNoneMatch": "*"}
         body = json.dumps(_shown(document), ensure_ascii=False).encode() + _salt()
         try:
@@ -95,7 +98,7 @@ class CatalogBucket:
 
 
 def _key(pk: str, sk: str) -> str:
-    """pk: `TENANT#<tenant>`. sk: `PRODUCT#<code>`."""
+    """Name the object of a key. pk: `TENANT#<tenant>`. sk: `PRODUCT#<code>`."""
     return f"{pk.partition('#')[2]}/products/{sk.partition('#')[2]}.json"
 
 
@@ -106,12 +109,12 @@ def _shown(document: Document) -> dict[str, Any]:
 
 
 def _salt() -> bytes:
-    """White space for the end of the text, so that the same document has another ETag each time."""
+    """Return white space for the end of the text, so that the same document has another ETag each time."""
     return bytes(b" \n"[bit == "1"] for bit in f"{secrets.randbits(64):064b}")
 
 
 def _version(body: bytes) -> int:
-    """0 for an object that CatalogBucket did not write: the next write replaces it."""
+    """Read the version; 0 for an object that CatalogBucket did not write: the next write replaces it."""
     try:
         return int(json.loads(body)["version"])
     except (ValueError, TypeError, LookupError):

@@ -16,7 +16,7 @@ from .errors import AttributesTooLarge, InvalidCommand
 from .types import Types
 
 MAX_ATTRIBUTES = 100 * 1024
-"""Bytes of a command's attributes as JSON."""
+"""Maximum bytes of a command's attributes as JSON."""
 MAX_VERSION = 10**9
 
 type TenantCode = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,50}\Z")]
@@ -38,13 +38,13 @@ class Key:
         return {"pk": self.pk, "sk": self.sk}
 
     def at(self, version: int) -> dict[str, str]:
-        """The key of one of its versions: of the command's row, and of the history's."""
+        """Return the key of one of its versions: of the command's row, and of the history's."""
         return {"pk": self.pk, "sk": f"{self.sk}@{version}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One execution of a command. number: from 1; a retry by an operator is the next one."""
+    """One execution of a command. number: from 1; each retry by an operator adds one."""
 
     key: Key
     version: int
@@ -52,18 +52,18 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """The name of the execution; at most 62 characters. A name is never used twice, as versions only grow."""
+        """Name of the execution; at most 62 characters. A name is never used twice, because versions only grow."""
         digest = hashlib.sha256(f"{self.key.pk}\n{self.key.sk}".encode()).hexdigest()
         return f"{digest[:40]}-{self.version}-{self.number}"
 
     @property
     def input(self) -> dict[str, Any]:
-        """The input of the execution."""
+        """Input of the execution."""
         return {**self.key.row, "version": self.version, "attempt": self.number}
 
     @property
     def row(self) -> dict[str, str]:
-        """The key of the command's row."""
+        """Key of the command's row."""
         return self.key.at(self.version)
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Decision:
 
 
 class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The input of PublishCommand. version: that it creates; UNSET for the next one."""
+    """The input of PublishCommand. version: the one that it creates; UNSET for the next one."""
 
     pk: Pk
     sk: Sk
@@ -103,11 +103,11 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All fields but `mode`; those that are not set are left out."""
+        """Return all fields except `mode`; unset ones are omitted."""
         return {name: value for name, value in structs.asdict(self).items() if name != "mode" and value is not UNSET}
 
     def payload(self, version: int) -> PayloadHash:
-        """The hash that tells a duplicate from another command of this version."""
+        """Hash that tells a duplicate from another command of this version."""
         return PayloadHash.of({**self.fields, "version": version})
 
 
@@ -115,7 +115,7 @@ _parse = parser(Command, InvalidCommand, "the command", lines=["id", "code", "na
 
 
 def publish_parser(types: Callable[[], Types]) -> Callable[[Any], Command]:
-    """A function that reads a Command from JSON, parsed or as text. It raises InvalidCommand, naming the field.
+    """Return a function that reads a Command from JSON, parsed or as text. It raises InvalidCommand, naming the field.
 
     types: called for each command, because loading the types takes time, which other handlers do not need.
     """

@@ -16,14 +16,17 @@ from .targets import Document
 from .types import EntityType
 
 MAX_DOCUMENT = 300 * 1024
-"""Bytes of a document's attributes as JSON, after a merge."""
+"""Maximum bytes of a document's attributes as JSON, after a merge."""
 _COPIED = ("id", "code", "name", "type", "version", "tenant_code", "deleted", "mode")
 _TEXTS = ("pk", "sk", "id", "code", "name", "type", "tenant_code")
 
 
 @dataclass(frozen=True)
 class Change:
-    """command: a command's row, or the attributes of one that is not written yet. data: the row to replace, if any."""
+    """The change of a data row by a command.
+
+    command: a command's row, or the attributes of one that is not written yet. data: the row to replace, if any.
+    """
 
     key: Key
     command: Item
@@ -35,12 +38,12 @@ class Change:
 
     @property
     def replaced(self) -> int:
-        """The version that it replaces; 0 for none."""
+        """The version that the change replaces; 0 for none."""
         return version_of(self.data)
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the new document, in DynamoDB's own JSON."""
+        """Attributes of the new document, in DynamoDB's own JSON."""
         given: Mapping[str, Any] = self.command["attributes"]["M"]
         if not self.command["merge"]["BOOL"]:
             return given
@@ -53,7 +56,7 @@ class Change:
         return document_of({**self.row(""), "attributes": {"M": self.attributes}})
 
     def row(self, at: str) -> Item:
-        """The data row. at: when it is written."""
+        """Build the data row. at: when it is written."""
         return {
             **{name: {"S": value} for name, value in self.key.row.items()},
             **{name: self.command[name] for name in _COPIED},
@@ -63,7 +66,7 @@ class Change:
         }
 
     def copy(self) -> Item | None:
-        """The history's copy of the row that is replaced; None if there is none."""
+        """Build the history's copy of the replaced row; None if there is none."""
         if self.data is None:
             return None
         return {**self.data, "sk": {"S": self.key.at(self.replaced)["sk"]}}
@@ -71,8 +74,8 @@ class Change:
     def check_replaced(self, data_version: int) -> None:
         """Check that the row is the one that the command replaces, and that its copy fits.
 
-        data_version: of the gate. Raises StaleCommand, AttributesTooLarge; Contention, as the rows of one read are not
-        read at one moment.
+        data_version: of the gate. Raises StaleCommand, AttributesTooLarge; Contention, because one batch read is not a
+        snapshot.
         """
         if self.replaced >= self.version:
             raise StaleCommand(f"version: {self.version} is not newer than the data, version {self.replaced}")
@@ -106,5 +109,5 @@ def document_of(row: Item) -> Document:
 
 
 def version_of(row: Item | None) -> int:
-    """The version of a row; 0 for none."""
+    """Return the version of a row; 0 for none."""
     return int(row["version"]["N"]) if row else 0

@@ -1,4 +1,4 @@
-"""The errors of commands. All are final; what is worth a retry is the kit's TransientError, and TargetUnavailable."""
+"""The errors of commands. All are final; transient errors are the layer's TransientError and TargetUnavailable."""
 
 from idempotency import BusinessError, TransientError
 
@@ -24,7 +24,7 @@ class AttributesTooLarge(BusinessError):
 
 
 class StaleCommand(BusinessError):
-    """The call is not of the command's own execution, or not at its turn. Nothing is written."""
+    """The call does not belong to the command's current execution, or it is not its turn. Nothing is written."""
 
 
 class NotBlocked(BusinessError):
@@ -32,4 +32,4 @@ class NotBlocked(BusinessError):
 
 
 class TargetUnavailable(TransientError):
-    """A target throttled or failed, or its answer was lost. The same write is worth a retry."""
+    """A target throttled or failed, or its response was lost. The same write may be retried."""

@@ -9,8 +9,8 @@
 | retry(n)   | gate: dead without n, if n is in it and finished < n; command n: attempt + 1                        |
 | skip(n)    | gate.finished n-1 -> n, dead without n, if n is in it; command n: skipped                           |
 
-`finished` only grows, so what a read says of a turn that has come stays true until that version has ended. A read
-decides what is tried; only conditions decide what is written.
+`finished` only grows, so once a read shows that a turn has come, that stays true until the version has ended. Reads
+decide what is tried; only conditions decide what is written.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from .lagging import GATE, Consistency, Lagging
 from .state import CommandRow, Gate, State
 from .tables import Rows, States, Tables
 
-# In each lost round a newer version was published.
+# A round is lost if a newer version was published.
 _ROUNDS = 5
 
 
@@ -48,15 +48,15 @@ class Gates:
         return Rows(self.tables)
 
     def write(self, actions: Sequence[Action]) -> Cancellation | None:
-        """One transaction, repeated while it loses against others. Raises Contention, StoreUnavailable."""
+        """Write one transaction; repeat it while it conflicts with others. Raises Contention, StoreUnavailable."""
         return written(self.client, actions)
 
     def park(self, attempt: Attempt, token: str, at: datetime) -> bool:
-        """Keep the token of a version that must wait. False if it need not; nothing is written then.
+        """Keep the token of a version that must wait. False if it need not wait; nothing is written then.
 
-        Raises StaleCommand if the attempt is not the command's own.
+        Raises StaleCommand if the attempt is not the command's current one.
         """
-        # The token is stored and the gate is checked in one transaction. Who moves the gate later finds the token.
+        # The token is stored and the gate is checked in one transaction. A later move of the gate finds the token.
         actions = [self.rows.parked(attempt, token, at.isoformat()), self.rows.too_early(attempt)]
         cancelled = self.write(actions)
         if cancelled and 0 in cancelled.refusals:
@@ -67,12 +67,12 @@ class Gates:
         """Set the status of a command, and other attributes. Raises StaleCommand if the status has changed since."""
         parameters = self.rows.noted(state, status, also, at.isoformat())
         outcome = until_decided(lambda: update(self.client, parameters))
-        # An update has no client token: the SDK's second try, or a duplicate call, finds what the first one wrote.
+        # An update has no client token: the SDK's retry, or a duplicate call, finds what the first one wrote.
         if not outcome.applied and not (outcome.old and _is_noted(CommandRow(outcome.old), state, status)):
             raise StaleCommand(f"{state.attempt}: not this execution's command")
 
     def finish(self, state: State, at: datetime) -> None:
-        """Finish the attempt, whose state was read with its data. A late one of an older attempt counts.
+        """Finish the attempt, whose state was read with its data. A late call of an older attempt counts.
 
         Raises StaleCommand, StateConflict.
         """
@@ -88,7 +88,7 @@ class Gates:
         self._pass(state.gate, writes, at)
 
     def ended(self, attempt: Attempt, error: Mapping[str, str], at: datetime) -> bool:
-        """Make the version dead whose attempt ended without finishing. False if there is nothing to do.
+        """Mark the version as dead whose attempt ended without finishing. False if there is nothing to do.
 
         error: type and message, unless a state has noted a final one.
         """
@@ -102,9 +102,10 @@ class Gates:
         return self.write([failed, self.rows.died(attempt, now)]) is None
 
     def retry(self, key: Key, by: str, reason: str, at: datetime) -> Iterator[Attempt]:
-        """Make a new attempt of every dead version, in order; each is to be started before the next is made.
+        """Make a new attempt of every dead version, in order. Start each one before requesting the next.
 
-        Raises NotBlocked if there is none; StateConflict if the gate is older than the key's rows, which is listed.
+        Raises NotBlocked if there is none; StateConflict if the gate is older than the key's rows, which is then
+        listed.
         """
         gate = self._known(key)
         decision = Decision("retry", by, reason, at.isoformat())
@@ -126,7 +127,7 @@ class Gates:
     ) -> int:
         """Skip the dead version whose turn it is. Returns it.
 
-        lifetime: days by type. version: that is meant, so that a repeated call does not skip the next one.
+        lifetime: days by type. version: the one that is meant, so that a repeated call does not skip the next one.
         Raises NotBlocked; StateConflict, as `retry`.
         """
         gate = self._known(key)

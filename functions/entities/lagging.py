@@ -1,4 +1,4 @@
-"""Targets that could not follow, and gates that are older than their key's rows: found, and listed until rebuilt.
+"""Lagging targets, and gates that are older than their key's rows: found, and listed until rebuilt.
 
 A gate is older than the rows after a restore of GatesTable alone.
 """
@@ -18,14 +18,14 @@ from .state import CommandRow, Gate
 from .tables import States, Tables
 
 LAGGING_SINCE = "lagging_since"
-"""Attribute, and sparse index, of the gates of keys with such a target, or of such gates."""
+"""Attribute, and sparse index, of gates that are older than their rows, or whose keys have a lagging target."""
 GATE = "gate"
 """The name of the gate itself in the list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lagging:
-    """client: a `boto3.client("dynamodb")`. gates: the name of the table."""
+    """List of lagging keys. client: a `boto3.client("dynamodb")`. gates: the name of the table."""
 
     client: RowClient
     gates: str
@@ -46,7 +46,7 @@ class Lagging:
 class Seen:
     """A key at one moment.
 
-    ended: rows of versions that have ended, in order, from the first that neither gate nor data have passed.
+    ended: rows of ended versions, in order, from the first that neither gate nor data have passed.
     unknown: rows of versions after both the gate's newest and the data's, in order.
     """
 
@@ -72,13 +72,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """client: a `boto3.client("dynamodb")`. tables: commands, gates and data."""
+    """Compares gates with rows. client: a `boto3.client("dynamodb")`. tables: commands, gates and data."""
 
     client: RowClient
     tables: Tables
 
     def problem(self, key: Key) -> str:
-        """The contradiction between a key's gate and its rows, which no call will resolve; empty if there is none.
+        """Describe the contradiction between a key's gate and its rows, which no call will resolve; empty if there is
+        none.
 
         Raises StoreUnavailable.
         """
@@ -86,7 +87,7 @@ class Consistency:
         return seen.problem if seen else ""
 
     def seen(self, key: Key) -> Seen | None:
-        """The rows between two equal reads of the gate, which only moves forward. None if it has moved."""
+        """Read the rows between two equal reads of the gate, which only moves forward. None if it has moved."""
         gate_row, data_row = (self.tables.gates, key.row), (self.tables.data, key.row)
         (before,) = read_rows(self.client, [gate_row])
         (data,) = read_rows(self.client, [data_row])
@@ -98,6 +99,6 @@ class Consistency:
         return Seen(gate, data, ended, unknown) if before == after else None
 
     def _rows(self, key: Key, version: int) -> Iterator[CommandRow]:
-        """The rows of the versions after this one, up to the first that has none."""
+        """Yield the rows of the versions after this one, up to the first gap."""
         while row := States(self.client, self.tables).command(key, version := version + 1):
             yield row

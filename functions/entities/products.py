@@ -16,12 +16,12 @@ from .errors import StaleCommand
 from .targets import Document, is_shown
 from .types import EntityType
 
-# In each lost round another version was written.
+# A round is lost if another version was written.
 _ROUNDS = 3
 
 
 class Product(Struct, frozen=True, forbid_unknown_fields=True):
-    """price: in the currency's minor unit."""
+    """A product. price: in the currency's minor unit."""
 
     category: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,40}\Z")]
     price: Annotated[int, Meta(ge=0, le=10**9)]
@@ -34,7 +34,7 @@ PRODUCT = EntityType("PRODUCT", Product, ("products", "catalog"), code_in_sk=Tru
 
 
 def facts(document: Document) -> dict[str, Any]:
-    """The fields that both read models show of a product that is not deleted."""
+    """Return the fields that both read models show of a product that is not deleted."""
     attributes = document.attributes
     return {
         "name": document.name,
@@ -47,17 +47,17 @@ def facts(document: Document) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ProductsTable:
-    """Rows by tenant and category, and one pointer for each product, which is never deleted.
+    """Rows by tenant and category, and one pointer per product, which is never deleted.
 
-    The pointer has the version that is shown and its category. It changes in the same transaction as the rows, so that
-    a late writer of an old version cannot bring back a row in an old category.
+    The pointer has the shown version and its category. It changes in the same transaction as the rows, so that a late
+    writer of an old version cannot bring back a row in an old category.
     """
 
     client: RowClient
     name: str
 
     def version(self, pk: str, sk: str) -> int:
-        """The version that is shown. One call."""
+        """Return the shown version. One call."""
         return _shown(self._pointer(pk, sk))
 
     def write(self, document: Document, turn: Action | None = None, /, *, skipped: int = 0) -> None:
@@ -78,14 +78,17 @@ class ProductsTable:
         return read_rows(self.client, [(self.name, {"pk": pk, "sk": sk})])[0]
 
     def _moved(self, document: Document, pointer: Item | None) -> Action:
-        """The pointer, on the condition that it is as it was read."""
+        """Move the pointer, on the condition that it is unchanged."""
         category = {} if document.deleted else {"category": document.attributes["category"]}
         item = {"pk": document.pk, "sk": document.sk, "version": document.version, "deleted": document.deleted}
         as_read = "#version = :seen" if pointer else "attribute_not_exists(#version)"
         return {"Put": conditional_put(self.name, {**item, **category}, as_read, {"seen": _shown(pointer)})}
 
     def _rows(self, document: Document, pointer: Item | None) -> Iterator[Action]:
-        """The row in the document's category, and none in an older one. The pointer's condition guards both."""
+        """Write the row in the document's category, and delete the one in an older category.
+
+        The pointer's condition guards both.
+        """
         old = pointer["category"]["S"] if pointer and "category" in pointer else None
         new = None if document.deleted else document.attributes["category"]
         if new is not None:

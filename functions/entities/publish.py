@@ -1,4 +1,4 @@
-"""Publishing a command: for its execution to run; or synchronously, finished in the same transaction."""
+"""Publishes a command: asynchronously, for its execution to run; or synchronously, finished in one transaction."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from .types import Types
 
 type Answer = Mapping[str, Any]
 
-# A command without a version races with every other one of its key.
+# A command without a version races with all others of its key.
 _ROUNDS = 5
 _SYNC_ROUNDS = 3
 # The first write may find a gate with another type, which this command takes over.
@@ -30,7 +30,10 @@ _ASYNC_ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """lifetime_days: of the rows of commands whose type has none. steps: remember each request_id."""
+    """Publishes commands.
+
+    lifetime_days: of the rows of commands whose type has none. steps: remember each request_id.
+    """
 
     gates: Gates
     types: Types
@@ -40,15 +43,15 @@ class Publication:
     def publish(self, command: Command, owner: str, at: datetime) -> Answer:
         """Publish the command's version, or the next one.
 
-        owner: who is calling. Returns {"pk", "sk", "version", "status": "published" | "finished" | "duplicate"}.
+        owner: the caller. Returns {"pk", "sk", "version", "status": "published" | "finished" | "duplicate"}.
         Raises InvalidCommand, VersionConflict, VersionGap or AttributesTooLarge, and has written nothing.
         Raises StateConflict if the gate is older than the key's rows; the key is then listed.
-        Raises PendingCommand, Contention or StoreUnavailable, which may hide a write whose answer was lost.
+        Raises PendingCommand, Contention or StoreUnavailable, which may hide a write whose response was lost.
         """
         try:
             return self._publish(command, owner, at)
         except (Contention, PendingCommand, VersionGap):
-            # Of these, no repetition helps if the gate is wrong.
+            # Repeating does not resolve these if the gate is wrong.
             self.gates.check(command.key, at)
             raise
 
@@ -77,7 +80,7 @@ class Publication:
         for number in range(1, _SYNC_ROUNDS + 1):
             gate, data, published = self._read(command, version)
             if not published and gate and gate.published >= version:
-                # The rows of a batch are not read at one moment: the version may have been published in between.
+                # A batch read is not a snapshot: the version may have been published in between.
                 _, _, published = self._read(command, version)
             if published:
                 return _repeated(command, version, published, at)
@@ -88,7 +91,7 @@ class Publication:
         raise _lost(command)
 
     def _written(self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime) -> bool:
-        """Write. False: the race was lost, between two reads, to a condition or to a transaction."""
+        """Write the version. False if the race was lost: between two reads, to a condition or to a transaction."""
         try:
             return transact(self.gates.client, self._writes(command, version, gate, data, at)) is None
         except (Contention, StaleCommand):
@@ -130,7 +133,7 @@ class Publication:
         return _answer(command, kept["version"], "duplicate") if kept else None
 
     def next_writes(self, command: Command, gate: Gate | None, data: Item | None, at: datetime) -> list[Action]:
-        """The writes of the next version of a key, published synchronously, if gate and data are as they were read.
+        """Return the writes of a key's next version, published synchronously, if gate and data are unchanged.
 
         command: has that version. Raises PendingCommand, InvalidCommand, AttributesTooLarge; StaleCommand, Contention:
         gate and data were not read at one moment.
@@ -141,7 +144,7 @@ class Publication:
     def _writes(
         self, command: Command, version: int, gate: Gate | None, data: Item | None, at: datetime
     ) -> list[Action]:
-        """Everything that a publication writes. Raises what the version, or the document, is refused with."""
+        """Return all writes of a publication. Raises the error that refuses the version or the document."""
         seen_type = gate.type if gate else command.type
         if command.mode == "async":
             published = self.rows.published(command, version, at.isoformat(), seen_type)
@@ -161,7 +164,7 @@ class Publication:
         ]
 
     def _check_version(self, command: Command, version: int, gate: Gate | None) -> None:
-        """Raises VersionGap or VersionConflict, if the version is not the next one, or InvalidCommand."""
+        """Check the version. Raises VersionGap or VersionConflict if it is not the next one, or InvalidCommand."""
         following = next_version(gate)
         if version > following:
             raise VersionGap(f"version: the next one of {command.sk} is {following}")
@@ -170,7 +173,7 @@ class Publication:
         self._check_type(command, gate)
 
     def _check_type(self, command: Command, gate: Gate | None) -> None:
-        """A key keeps its type, unless it belongs to a registered one: that type takes it over.
+        """Check that the key keeps its type, unless it belongs to a registered type, which takes it over.
 
         A release without this rule, or an application in which the type was not registered yet, published another.
         """
@@ -178,7 +181,7 @@ class Publication:
             raise InvalidCommand(f"type: must not change; {command.sk} has the type {gate.type}")
 
     def _read(self, command: Command, version: int | None) -> tuple[Gate | None, Item | None, Item | None]:
-        """The gate, the data row, and the command that has this version."""
+        """Read the gate, the data row, and the command that has this version."""
         states, tables = self.gates.states, self.gates.tables
         wanted = [states.gate_row(command.key), (tables.data, command.key.row)]
         versions = [states.command_row(command.key, version)] if version else []
@@ -191,7 +194,7 @@ class Publication:
 
 
 def next_version(gate: Gate | None) -> int:
-    """The version that a key's next command creates. Raises InvalidCommand if the key has had its last one."""
+    """Return the version of a key's next command. Raises InvalidCommand if the key has had its last one."""
     version = gate.published + 1 if gate else 1
     if version > MAX_VERSION:
         raise InvalidCommand(f"version: the key has the last one that is possible, {MAX_VERSION}")
@@ -199,7 +202,7 @@ def next_version(gate: Gate | None) -> int:
 
 
 def _lost(command: Command) -> Exception:
-    """The error of a call that lost every race."""
+    """Return the error of a call that lost every race."""
     message = f"version: other calls publish {command.sk} at the same time; try again"
     return PendingCommand(message) if command.mode == "sync" else Contention(message)
 
@@ -222,7 +225,7 @@ def _answer(command: Command, version: int, status: str) -> Answer:
 
 
 def _repeated(command: Command, version: int, published: Item | None, at: datetime) -> Answer:
-    """The answer if the version is taken. A row that has expired counts as deleted. Raises VersionConflict."""
+    """Return the response if the version is taken. An expired row counts as deleted. Raises VersionConflict."""
     if published and _has_expired(published, at):
         raise _expired(command, version)
     if published and command.payload(version).matches(published):

@@ -1,4 +1,4 @@
-"""Entities as data and history have them: now, and earlier."""
+"""Entities from data and history: now, and at an earlier moment."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -18,12 +18,12 @@ type Moment = int | datetime
 
 
 class NoSuchVersion(BusinessError):
-    """The entity was not there then, or the version has not finished."""
+    """The entity did not exist then, or the version has not finished."""
 
 
 def as_of(client: Any, tables: Tables, key: Key, moment: Moment) -> dict[str, Any]:
-    """The entity as it was when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
-    # One read after the other, because a batch read is no snapshot. If a version is replaced between two reads, the
+    """Return the entity when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
+    # Separate reads, because a batch read is no snapshot. If a version is replaced between two reads, the
     # second finds it.
     (gate,) = read_rows(client, [(tables.gates, key.row)])
     finished = int(gate["finished"]["N"]) if gate else 0
@@ -44,18 +44,18 @@ def as_of(client: Any, tables: Tables, key: Key, moment: Moment) -> dict[str, An
 
 
 def _copy(client: Any, tables: Tables, key: Key, version: int) -> Item | None:
-    """A version that was replaced."""
+    """Read a version that was replaced."""
     return read_rows(client, [(tables.history, key.at(version))])[0]
 
 
 def entity_of(row: Item) -> dict[str, Any]:
-    """A data row as JSON values."""
+    """Convert a data row to JSON values."""
     times = {name: row[name]["S"] for name in ("mode", "created_at", "updated_at")}
     return {**asdict(document_of(row)), **times}
 
 
 def _history(client: Any, tables: Tables, key: Key) -> Iterator[Item]:
-    """Version and time of every version that was replaced."""
+    """Yield version and time of every version that was replaced."""
     pages = client.get_paginator("query").paginate(
         TableName=tables.history,
         KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",

@@ -1,4 +1,4 @@
-"""Brings a target of a key to its data, while commands run."""
+"""Brings a target of a key up to its data, while commands run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ from .state import Gate
 from .tables import Rows, Tables
 from .targets import Document, Target
 
-# In each lost round a version has finished.
+# A round is lost if a version has finished meanwhile.
 _ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """client: a `boto3.client("dynamodb")`. tables: commands, gates and data."""
+    """Rebuilds targets. client: a `boto3.client("dynamodb")`. tables: commands, gates and data."""
 
     client: RowClient
     tables: Tables
 
     def run(self, key: Key, name: str, target: Target, at: datetime) -> int:
-        """Let the target show the newest finished version, also where it shows one that was skipped.
+        """Let the target show the newest finished version, even if it shows one that was skipped.
 
         name: of the target, which is not lagging then. Returns the version; 0 for none.
         Raises Contention, StoreUnavailable, TargetUnavailable; StateConflict if the gate and the data contradict each
@@ -45,7 +45,7 @@ class Rebuild:
             document = document_of(row) if row else _nothing(key, gate)
             if document.version != gate.data_version:
                 if before == (item, row):
-                    # Both only move forward, so there was a moment at which they were so.
+                    # Both only move forward, so both held at some moment.
                     problem = f"the data has version {document.version}, by the gate {gate.data_version}"
                     raise Gates(self.client, self.tables).conflict(key, problem, at)
                 before = (item, row)
@@ -60,7 +60,7 @@ class Rebuild:
         raise Contention(f"{key.sk} is being finished by other calls")
 
     def _cleared(self, gate: Gate, name: str, version: int) -> bool:
-        """Take the target from the list, unless a version has finished that it may have missed."""
+        """Remove the target from the list, unless a version has finished that it may have missed."""
         if name not in gate.lagging:
             return True
         is_shown = "#version = :version" if version else "attribute_not_exists(#version)"
@@ -81,6 +81,6 @@ class Rebuild:
 
 
 def _nothing(key: Key, gate: Gate) -> Document:
-    """The document that a target shows of a key without a finished version."""
+    """Return the document that a target shows for a key without a finished version."""
     tenant, code = key.pk.partition("#")[2], key.sk.rpartition("#")[2]
     return Document(key.pk, key.sk, "", code, "", gate.type, 0, tenant, {}, deleted=True)

@@ -19,5 +19,5 @@ TYPES = Types([PRODUCT], TARGETS)
 
 
 def targets(environment: TargetEnvironment, clients: Clients = client) -> dict[str, Target]:
-    """Every target, by name. clients: those of this execution environment, or an operator's."""
+    """Return every target, by name. clients: those of this execution environment, or an operator's."""
     return {name: create(environment, clients) for name, create in TARGETS.items()}

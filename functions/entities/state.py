@@ -17,8 +17,9 @@ PENDING_SINCE = "pending_since"
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """published, finished: newest versions. dead: versions whose execution ended without finishing.
+    """The gate of a key.
 
+    published, finished: newest versions. dead: versions whose execution ended without finishing.
     data_version: of the data row, which is older than `finished` after a skip; 0 for none. type: of the entity.
     pending_since: ISO 8601; None if every published version has finished or was skipped.
     lagging: names of the targets that failed.
@@ -35,7 +36,7 @@ class Gate:
 
     @classmethod
     def of(cls, item: Item) -> "Gate":
-        """Read it from DynamoDB's own JSON."""
+        """Read a gate from DynamoDB's own JSON."""
         values = from_item(item)
         return cls(
             Key(values["pk"], values["sk"]),
@@ -59,7 +60,7 @@ class Gate:
 
     @property
     def blocked(self) -> bool:
-        """Computed, never stored: the version that may run is dead. An end out of turn blocks nothing yet."""
+        """True if the version that may run is dead; never stored. An end out of turn does not block yet."""
         return self.turn in self.dead
 
 
@@ -70,7 +71,7 @@ class CommandRow:
     item: Item
 
     def value(self, name: str, default: Any = None) -> Any:
-        """An attribute as a JSON value, or the default if it is not set."""
+        """Return an attribute as a JSON value, or the default if it is not set."""
         return from_value(self.item[name]) if name in self.item else default
 
     @property
@@ -102,7 +103,7 @@ class CommandRow:
 
     @property
     def state(self) -> str:
-        """The state that the status names."""
+        """The state named by the status."""
         return self.status.partition(":")[0]
 
     @property
@@ -125,18 +126,18 @@ class CommandRow:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the version has finished or was skipped, for good."""
+        """True if the version has finished or was skipped, for good."""
         return self.status in (FINISHED, SKIPPED)
 
     @property
     def has_failed(self) -> bool:
-        """Return whether a state has noted a final error."""
+        """True if a state has noted a final error."""
         return self.status.endswith(":FAILED")
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The rows of one attempt, as they were read. data: None if there is no row, or it was not asked for."""
+    """Rows of one attempt, as read. data: None if there is no row, or it was not requested."""
 
     attempt: Attempt
     gate: Gate
@@ -149,7 +150,7 @@ class State:
 
     @property
     def is_own(self) -> bool:
-        """Return whether the attempt is the command's newest."""
+        """True if the attempt is the command's newest."""
         return self.command.attempt == self.attempt.number
 
     @property
@@ -158,5 +159,5 @@ class State:
 
     @property
     def may_run(self) -> bool:
-        """Return whether the attempt is the command's newest, has not ended, and it is its turn."""
+        """True if the attempt is the command's newest, has not ended, and it is its turn."""
         return self.is_own and self.is_turn and not self.gate.blocked

@@ -1,6 +1,6 @@
 """All access to the tables of keys: reads, and writes, each with its condition.
 
-entities.gate puts the writes together into transactions.
+entities.gate combines the writes into transactions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from .document import Change
 from .errors import StaleCommand
 from .state import FINISHED, PENDING_SINCE, SKIPPED, STARTED, CommandRow, Gate, State
 
-# A row that has ended never changes again.
+# An ended row never changes again.
 _OPEN = "attribute_exists(#pk) AND NOT #status IN (:done, :skipped)"
 _OWN = f"#attempt = :attempt AND {_OPEN}"
 _ENDED = {"done": FINISHED, "skipped": SKIPPED}
@@ -42,30 +42,33 @@ class States:
     tables: Tables
 
     def gate(self, key: Key) -> Gate | None:
-        """The gate of a key; None if nothing was published."""
+        """Read the gate of a key; None if nothing was published."""
         (item,) = read_rows(self.client, [self.gate_row(key)])
         return Gate.of(item) if item else None
 
     def listed(self, index: str) -> Iterator[Gate]:
-        """The gates in a sparse index, as it has them, which may be late."""
+        """Yield the gates in a sparse index, which may be late."""
         return map(Gate.of, Table(self.client, self.tables.gates).read_index(index))
 
     def state(self, attempt: Attempt, *, data: bool = False) -> State | None:
-        """Gate and command, and the data row if wanted, in one call. None without a gate, or without the command."""
+        """Read gate and command, and the data row if wanted, in one call.
+
+        None without a gate, or without the command.
+        """
         wanted = [self.gate_row(attempt.key), self.command_row(attempt.key, attempt.version)]
         gate, row, *more = read_rows(self.client, [*wanted, *([(self.tables.data, attempt.key.row)] if data else [])])
         command = CommandRow(row) if row else None
         if command and (command.has_ended or command.has_failed):
-            # The rows of a batch are not read at one moment: the gate may have been read before this end moved it.
+            # A batch read is not a snapshot: the gate may have been read before this end moved it.
             (gate,) = read_rows(self.client, wanted[:1])
         if gate is None or command is None:
             return None
         return State(attempt, Gate.of(gate), command, more[0] if more else None)
 
     def at_turn(self, attempt: Attempt, *, data: bool = False) -> State:
-        """As `state`. Raises StaleCommand unless the attempt may run.
+        """Like `state`. Raises StaleCommand unless the attempt may run.
 
-        A turn, once come, lasts until the version has finished or was skipped: `finished` only grows.
+        Once a turn has come, it lasts until the version has finished or was skipped: `finished` only grows.
         """
         state = self.state(attempt, data=data)
         if state is None or not state.may_run:
@@ -73,7 +76,7 @@ class States:
         return state
 
     def command(self, key: Key, version: int) -> CommandRow | None:
-        """The row of a version."""
+        """Read the row of a version."""
         (item,) = read_rows(self.client, [self.command_row(key, version)])
         return CommandRow(item) if item else None
 
@@ -93,7 +96,7 @@ class Rows:
     # Gate
 
     def published(self, command: Command, version: int, at: str, seen_type: str) -> Action:
-        """published n-1 -> n; the first version makes the gate. seen_type: which the gate has until then."""
+        """published n-1 -> n; the first version creates the gate. seen_type: the gate's type until then."""
         values = {"published": version, "updated_at": at}
         if version == 1:
             new = {**values, "finished": 0, "type": command.type, PENDING_SINCE: at}
@@ -152,12 +155,12 @@ class Rows:
         )
 
     def turn(self, attempt: Attempt) -> Action:
-        """It is the attempt's turn."""
+        """Check that it is the attempt's turn."""
         return self._check(attempt.key, "#finished = :previous", attempt.version - 1)
 
     @staticmethod
     def is_turn(client: LeaseClient, turn: Action) -> bool:
-        """Return whether the condition of `turn` is met now, for a target that cannot check it in its write."""
+        """True if the condition of `turn` holds now, for a target that cannot check it in its write."""
         check = turn["ConditionCheck"]
         ((expected),) = check["ExpressionAttributeValues"].values()
         key = {name: value["S"] for name, value in check["Key"].items()}
@@ -165,13 +168,13 @@ class Rows:
         return gate is not None and gate["finished"] == expected
 
     def too_early(self, attempt: Attempt) -> Action:
-        """An older version has not finished."""
+        """Check that an older version has not finished."""
         return self._check(attempt.key, "#finished < :previous", attempt.version - 1)
 
     # Command
 
     def command(self, command: Command, version: int, at: datetime) -> Action:
-        """Insert a command that is to run."""
+        """Insert a command that will run."""
         return self._new(self.command_item(command, version, STARTED, at))
 
     def finished_command(self, command: Command, version: int, at: datetime, lifetime_days: int) -> Action:
@@ -180,7 +183,7 @@ class Rows:
         return self._new({**self.command_item(command, version, FINISHED, at), **ended})
 
     def command_item(self, command: Command, version: int, status: str, at: datetime) -> Item:
-        """The row of a command."""
+        """Build the row of a command."""
         fields = {name: value for name, value in command.fields.items() if name not in ("attributes", "version")}
         state = {"version": version, "mode": command.mode, "attempt": 1, "status": status}
         times = {"created_at": at.isoformat(), "updated_at": at.isoformat()}
@@ -188,7 +191,7 @@ class Rows:
         return {**to_item(known), "attributes": to_value(command.attributes, fractions=True)}
 
     def parked(self, attempt: Attempt, token: str, at: str) -> Action:
-        """Keep a callback token. Of an attempt that has ended, a late duplicate of the call may still run."""
+        """Keep a callback token. A late duplicate of the call may still run for an attempt that has ended."""
         return self._command(
             attempt,
             f"{_OWN} AND NOT contains(#status, :failed)",
@@ -198,7 +201,10 @@ class Rows:
         )
 
     def noted(self, state: State, status: str, also: Mapping[str, Any], at: str) -> Mapping[str, Any]:
-        """Set the status of a command, if it is as it was read. The parameters of an UpdateItem."""
+        """Set the status of a command, if it is unchanged since it was read.
+
+        Returns the parameters of an UpdateItem.
+        """
         assign = {"status": status, "updated_at": at, **also}
         seen = {"seen": state.command.status, "seen_at": state.command.updated_at}
         # The end of the execution may write the same status again: then only the time differs.
@@ -207,12 +213,12 @@ class Rows:
         return self._command(state.attempt, condition, assign=assign, values=values)["Update"]
 
     def ended(self, state: State, at: str, also: Mapping[str, Any]) -> Action:
-        """The attempt has ended without finishing, if it is still the newest."""
+        """Mark the attempt as ended without finishing, if it is still the newest."""
         assign = {"status": f"{state.command.state}:FAILED", "updated_at": at, **also}
         return self._command(state.attempt, _OWN, assign=assign, values={"attempt": state.attempt.number, **_ENDED})
 
     def again(self, attempt: Attempt, decision: Decision) -> Action:
-        """Make the next attempt of the command. The tokens of this one are dead."""
+        """Make the next attempt of the command. The tokens of the current one become dead."""
         return self._command(
             attempt,
             f"#attempt = :seen AND {_OPEN}",
@@ -223,25 +229,25 @@ class Rows:
         )
 
     def finished(self, attempt: Attempt, at: datetime, lifetime_days: int) -> Action:
-        """The command has finished, whichever attempt it was."""
+        """Mark the command as finished, whichever attempt it was."""
         assign = {"status": FINISHED, "updated_at": at.isoformat(), "expires_at": _expiry(at, lifetime_days)}
         return self._command(attempt, _OPEN, assign=assign, remove=["tokens", "error"], values=_ENDED)
 
     def skipped(self, attempt: Attempt, at: datetime, lifetime_days: int, decision: Decision) -> Action:
-        """The command will not run."""
+        """Mark the command as skipped."""
         assign = {"status": SKIPPED, "updated_at": at.isoformat(), "expires_at": _expiry(at, lifetime_days)}
         return self._command(attempt, _OPEN, assign=assign, remove=["tokens"], values=_ENDED, decision=decision)
 
     # Data and history
 
     def data(self, change: Change, at: str) -> Action:
-        """Replace the data row, if it is as it was read."""
+        """Replace the data row, if it is unchanged since it was read."""
         as_read = "#version = :replaced" if change.data else NEW
         put = conditional_put(self.tables.data, {}, as_read, {"replaced": change.replaced})
         return {"Put": {**put, "Item": change.row(at)}}
 
     def history(self, change: Change) -> list[Action]:
-        """Copy the row that is replaced, if there is one."""
+        """Copy the replaced row, if there is one."""
         copy = change.copy()
         return [{"Put": {**conditional_put(self.tables.history, {}, NEW, {}), "Item": copy}}] if copy else []
 

@@ -21,7 +21,7 @@ type Clients = Callable[[str], Any]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One version of an entity, as a target gets it. attributes: JSON values; empty if it is deleted."""
+    """One version of an entity, as a target gets it. attributes: JSON values; empty if the entity is deleted."""
 
     pk: str
     sk: str
@@ -39,13 +39,13 @@ class Target(Protocol):
     """A read model. Its writes are conditional: an older version never replaces a newer one."""
 
     def version(self, pk: str, sk: str) -> int:
-        """The version that it shows of a key, read consistently; 0 for none. Raises TransientError."""
+        """Return the version that it shows for a key, read consistently; 0 for none. Raises TransientError."""
         ...
 
     def write(self, document: Document, turn: Action | None = None, /, *, skipped: int = 0) -> None:
-        """Show the document, unless a version is shown that is as new.
+        """Show the document, unless an equal or newer version is shown.
 
-        turn: a ConditionCheck, True while it is the document's turn; a target on DynamoDB puts it into its transaction.
+        turn: a ConditionCheck, True while it is the document's turn; a target on DynamoDB adds it to its transaction.
         None if the version has finished.
         skipped: every newer version up to this one was skipped, and may be replaced.
         Raises StaleCommand if the check fails, TransientError.
@@ -54,5 +54,5 @@ class Target(Protocol):
 
 
 def is_shown(document: Document, shown: int, skipped: int) -> bool:
-    """Return whether a target that shows this version must not be written. skipped: as for `Target.write`."""
+    """True if a target that shows this version must not be written. skipped: as for `Target.write`."""
     return shown >= document.version and not document.version < shown <= skipped

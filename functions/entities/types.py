@@ -33,8 +33,9 @@ class UnknownTarget(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EntityType:
-    """schema: a frozen msgspec.Struct of the attributes; None for any. code_in_sk: whether `sk` is `<name>#<code>`.
+    """A type of entity.
 
+    schema: a frozen msgspec.Struct of the attributes; None for any. code_in_sk: whether `sk` is `<name>#<code>`.
     targets: by name. lifetime_days: how long a command's row outlives its end; None for the stack's parameter.
     secret: attributes that no file of results shows.
     """
@@ -57,7 +58,7 @@ class EntityType:
         try:
             _parser(self.schema, merge)({"attributes": attributes})
         except InvalidCommand as problem:
-            # Each attribute may be right, and their combination wrong.
+            # Each attribute may be valid, and their combination not.
             found = "\n".join(_problems(self.schema, attributes, merge=merge))
             raise InvalidCommand(found or str(problem)) from None
 
@@ -65,7 +66,7 @@ class EntityType:
 class Types:
     """The registry.
 
-    targets: the names of those that are registered.
+    targets: the names of the registered ones.
     Raises DuplicateRegistration or UnknownTarget.
     """
 
@@ -79,21 +80,21 @@ class Types:
             self._types[kind.name] = kind
 
     def has(self, name: str) -> bool:
-        """Return whether a type of this name is registered."""
+        """True if a type of this name is registered."""
         return name in self._types
 
     def owner(self, sk: str) -> str:
-        """The registered type that keys of this beginning belong to; "" for none."""
+        """Return the registered type that owns keys with this prefix; "" for none."""
         name = sk.partition("#")[0]
         return name if name in self._types and self._types[name].code_in_sk else ""
 
     def of(self, name: str) -> EntityType:
-        """The type of this name. One that is not registered is stored unchanged."""
+        """Return the type of this name. A document of an unregistered type is stored unchanged."""
         return self._types.get(name) or EntityType(name)
 
 
 def _problems(schema: type[Struct], attributes: Mapping[str, Any], *, merge: bool) -> Iterator[str]:
-    """A line for each attribute that is wrong, by its path. msgspec stops at the first."""
+    """Yield a line for each invalid attribute, by its path. msgspec stops at the first."""
     for name, value in attributes.items():
         try:
             _attribute_parser(schema, merge)({"attributes": {name: value}})
@@ -114,7 +115,10 @@ def _parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]:
 
 @cache
 def _attribute_parser(schema: type[Struct], merge: bool) -> Callable[[Any], Any]:
-    """Every attribute is optional. merge: whether `null` removes field that is not required."""
+    """Build a parser in which every attribute is optional.
+
+    merge: whether `null` removes a field that is not required.
+    """
     changes = [(field.encode_name, _changed(field, merge), UNSET) for field in fields(schema)]
     return _parser_of(defstruct(f"{schema.__name__}Changes", changes, forbid_unknown_fields=True))
 

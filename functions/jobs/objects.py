@@ -19,7 +19,7 @@ _FINAL = frozenset(
 
 
 class ObjectNotReadable(BusinessError):
-    """There is no such object, or the function may not read it."""
+    """The object does not exist, or the function may not read it."""
 
 
 class ReadBrokenOff(TransientError):
@@ -28,12 +28,12 @@ class ReadBrokenOff(TransientError):
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """client: a `boto3.client("s3")`."""
+    """Reads objects. client: a `boto3.client("s3")`."""
 
     client: Any
 
     def chunks(self, job: Job) -> Iterator[bytes]:
-        """The object's bytes, in parts of up to 1 MiB. Raises ObjectNotReadable or ReadBrokenOff."""
+        """Yield the object's bytes, in parts of up to 1 MiB. Raises ObjectNotReadable or ReadBrokenOff."""
         version = {"VersionId": job.version_id} if job.version_id else {}
         try:
             body = self.client.get_object(Bucket=job.bucket, Key=job.key, **version)["Body"]

@@ -11,7 +11,7 @@ from idempotency import Unknown, Work
 from .job import Job
 from .objects import Objects
 
-# Reading twice is harmless. Lambda retries an event at the earliest a minute after its worker crashed. The crashed
+# Reading twice is harmless. Lambda retries an event at the earliest one minute after a worker crash. The crashed
 # owner's lease must have expired by then, or the retry would end as a duplicate.
 RUN_JOB = Work("RunJob", unknown=Unknown.RUN_AGAIN, duration=timedelta(seconds=30))
 

@@ -16,12 +16,12 @@ RELEASED = "Released"
 
 
 def order_lines(order: Order) -> list[dict[str, Any]]:
-    """The lines as the order's row has them."""
+    """Return the lines as the order's row has them."""
     return [{"sku": item.sku, "quantity": item.quantity, "unit_price": item.unit_price} for item in order.items]
 
 
 def reserved_lines(order: Order) -> list[dict[str, Any]]:
-    """The lines as the reservation has them."""
+    """Return the lines as the reservation has them."""
     return [{"sku": item.sku, "quantity": item.quantity} for item in order.items]
 
 

@@ -44,7 +44,7 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def total(self) -> int:
-        """What the customer pays, in the currency's minor unit."""
+        """The amount that the customer pays, in the currency's minor unit."""
         return sum(item.quantity * item.unit_price for item in self.items)
 
 

@@ -34,9 +34,9 @@ class Contribution:
 class Change:
     """One change of an order.
 
-    created_at: which life of the order this is. An order that is deleted and created again restarts its revisions;
+    created_at: identifies the life of the order. An order that is deleted and created again restarts its revisions;
         its lives are counted as two orders.
-    version: grows from state to state of this life.
+    version: grows with each state of this life.
     before: what the order added before this change; None for nothing. The reports may have counted another state.
     after: what the order adds from now on; None for nothing.
     """
@@ -50,18 +50,18 @@ class Change:
 
 
 def records_of(event: Any) -> Sequence[Record]:
-    """The records of a batch. Raises MalformedRecord."""
+    """Parse the records of a batch. Raises MalformedRecord."""
     records: Sequence[Record] = _field(event, "Records")
     return records
 
 
 def order_id_of(record: Record) -> str:
-    """The order of a record. Raises MalformedRecord."""
+    """Return the order of a record. Raises MalformedRecord."""
     return _text(_field(record, "dynamodb").get("Keys", {}), "order_id")
 
 
 def sequence_number(record: Record) -> str:
-    """The record's sequence number. Raises MalformedRecord."""
+    """Return the record's sequence number. Raises MalformedRecord."""
     return str(_field(_field(record, "dynamodb"), "SequenceNumber"))
 
 
@@ -87,7 +87,7 @@ def read_change(record: Record) -> Change:
 
 
 def _version(image: Image, *, deleted: bool = False) -> int:
-    """A deletion follows the revision that it deletes, and precedes the next one if the order is restored."""
+    """Return the version: a deletion follows the revision that it deletes, and precedes the next one if restored."""
     return 2 * _whole(image, "revision") + deleted
 
 

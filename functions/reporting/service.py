@@ -21,7 +21,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """client: a `boto3.client("dynamodb")`."""
+    """Applies changes. client: a `boto3.client("dynamodb")`."""
 
     client: TransactionClient
     table: ReportsTable
@@ -49,8 +49,8 @@ class Reports:
     def apply_all(self, records: Sequence[Record], *, time_left: Callable[[], bool]) -> list[str]:
         """Apply a batch in order. An order stops at its first failure; other orders continue.
 
-        Returns the sequence number of each failure. The event source mapping delivers everything from the lowest of
-        them again, so records skipped after a failure are not reported.
+        Returns the sequence number of each failure. The event source mapping redelivers everything from the lowest of
+        them on, so records skipped after a failure are not reported.
         time_left: called before each record; False leaves the rest to the next invocation.
         """
         failed: dict[str, str] = {}
@@ -70,7 +70,7 @@ class Reports:
         return list(failed.values())
 
     def _apply_with_backoff(self, change: Change) -> bool:
-        """Two orders are counted in the same row at the same time: one of them waits."""
+        """Apply a change with backoff: two orders may be counted in the same row at the same time."""
         for _ in range(_TRIES - 1):
             try:
                 return self.apply(change)

@@ -19,7 +19,7 @@ type Line = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the reports count of an order. contribution: None if the order was deleted."""
+    """The counted state of an order. contribution: None if the order was deleted."""
 
     version: int
     contribution: Contribution | None
@@ -30,7 +30,7 @@ class ReportsTable:
     """Builds the transaction of a change.
 
     name: the table of the reports (`day`, `line`). records: the table of step records, where one record per order
-    holds what the reports count of it.
+    holds its counted state.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Tries that lose against other transactions on one item."""
+"""Retries after conflicts with other transactions on the same item."""
 
 import random
 import time
@@ -14,12 +14,18 @@ _SHORT_PAUSE = 0.01
 
 
 def pause(number: int, first: float = _FIRST_PAUSE) -> None:
-    """Wait before the next try, with full jitter. number: of tries so far. first: half of the first limit, in s."""
+    """Wait before the next try, with full jitter.
+
+    number: how many tries so far. first: half of the first limit, in seconds.
+    """
     time.sleep(random.uniform(0, min(_MAX_PAUSE, first * 2**number)))  # noqa: S311 # nosec B311 # no secret
 
 
 def until_decided[R](call: Callable[[], R]) -> R:
-    """Repeat a call that loses against other transactions. Raises Contention after the last try, or what it raises."""
+    """Repeat a call that conflicts with other transactions.
+
+    Raises Contention after the last try, or the call's own error.
+    """
     for number in range(1, _TRIES):
         try:
             return call()
@@ -29,7 +35,7 @@ def until_decided[R](call: Callable[[], R]) -> R:
 
 
 def until_deadline[R](deadline: datetime, call: Callable[[], R | None]) -> R:
-    """Repeat a call that loses against other transactions, or returns None, while there is time for another try.
+    """Repeat a call that conflicts with other transactions, or returns None, while there is time for another try.
 
     deadline: no further try begins after it; aware UTC. Raises Contention, or what the call raises.
     """
@@ -50,5 +56,5 @@ def until_deadline[R](deadline: datetime, call: Callable[[], R | None]) -> R:
 
 
 def written(client: TransactionClient, actions: Sequence[Action]) -> Cancellation | None:
-    """One transaction, repeated while it loses against others. Raises Contention, StoreUnavailable."""
+    """Write one transaction; repeat it while it conflicts with others. Raises Contention, StoreUnavailable."""
     return until_decided(lambda: transact(client, actions))

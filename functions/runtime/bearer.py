@@ -57,7 +57,7 @@ class BearerSession:
         return response if renewed == token else attempt(renewed)
 
     def transmit(self, place: Place, request: Request) -> Response:
-        """One request. Raises NoResponse."""
+        """Send one request. Raises NoResponse."""
         limits = Limits(CONNECT_SECONDS, READ_SECONDS)
         return request.send(place, Deadline.after(CONNECT_SECONDS + READ_SECONDS), limits)
 
@@ -74,7 +74,7 @@ class BearerSession:
 
 
 def _parts(url: str) -> tuple[Place, str]:
-    """Find where a request goes, and its target. Raises NoResponse."""
+    """Split a URL into its destination and its request target. Raises NoResponse."""
     try:
         parts = urlsplit(url)
         secure = parts.scheme == "https"

@@ -1,7 +1,7 @@
 """AWS clients with their timeouts.
 
-botocore creates them, as it does boto3's. Importing boto3 takes an eighth of a cold start, for resources and S3
-transfers that nothing here uses. They have only the operations that are called.
+botocore creates them, as boto3 would. Importing boto3 takes an eighth of a cold start, for resources and S3 transfers
+that nothing here uses. The clients have only the operations that are called.
 """
 
 import re
@@ -15,13 +15,13 @@ from botocore.exceptions import ClientError
 from botocore.session import Session, get_session
 
 # Two attempts of 1 + 2 s each, with up to 1 s between them. The two calls of a tombstone fit the function timeout of
-# 15 s, and those around a gateway call fit 30 s, so a lost answer becomes StoreUnavailable instead of a timeout.
+# 15 s, and those around a gateway call fit 30 s, so a lost response becomes StoreUnavailable instead of a timeout.
 _CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 2})
 
 # For callers that decide what to retry.
 _ONCE = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 1})
 
-# For a function's answer. A repeated call may work twice, so the caller decides.
+# For a function's response. A repeated call may do its work twice, so the caller decides.
 _WAITING = Config(connect_timeout=2, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 1})
 
 # Service models with these operations; the build makes them (service_models.py).
@@ -30,7 +30,7 @@ _SERVICE_MODELS = Path(__file__).with_name("service_models")
 # Parameters that name the resource of a call.
 _RESOURCES = ("Bucket", "FunctionName", "Name", "QueueUrl", "SecretId", "TableName", "TopicArn", "stateMachineArn")
 
-# By default, botocore presigns requests to S3 with Signature Version 2, which newer Regions do not know, and for the
+# By default, botocore presigns requests to S3 with Signature Version 2, which newer Regions do not support, and for the
 # global endpoint, which redirects to them.
 _PRESIGNING = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
 
@@ -48,30 +48,30 @@ def session() -> Session:
 
 @cache
 def client(service: str) -> Any:
-    """The client of a service in this execution environment, created at first use."""
+    """Return the client of a service in this execution environment, created at first use."""
     return _created(service, _CONFIG)
 
 
 @cache
 def single_try_client(service: str) -> Any:
-    """A client without retries."""
+    """Return a client without retries."""
     return _created(service, _ONCE)
 
 
 @cache
 def waiting_client(service: str) -> Any:
-    """A client without retries that waits for what the call does."""
+    """Return a client without retries that waits until the call has done its work."""
     return _created(service, _WAITING)
 
 
 @cache
 def presigning_client() -> Any:
-    """A client of S3 for presigned links; nothing is sent."""
+    """Return an S3 client for presigned links; nothing is sent."""
     return _created("s3", _PRESIGNING)
 
 
 def _created(service: str, config: Config) -> Any:
-    # Not above: a handler has loaded it, and the command line, which reads tables' keys here, needs no X-Ray.
+    # Not imported above: a handler has loaded it, and the command line, which reads tables' keys here, needs no X-Ray.
     from .tracing import trace_aws_calls
 
     trace_aws_calls()
@@ -85,7 +85,7 @@ def call_of(error: ClientError) -> str:
 
 
 def _note_resources(**event: Any) -> None:
-    """Keep which resources a call names. In the request, keys and values are among them."""
+    """Note which resources a call names. In the request itself they are mixed with keys and values."""
     params: Mapping[str, Any] = event["params"]
     found = [params[name] for name in _RESOURCES if isinstance(params.get(name), str)]
     found += list(params.get("RequestItems", ()))

@@ -18,14 +18,14 @@ from .text import REQUIRED, problem
 
 _BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""The marks with which a file in UTF-16 may start."""
+"""Byte order marks of UTF-16."""
 # Possessive: an incomplete field must not match in part.
 _FIELD = rb'(?:"(?:[^"]++|"")*+"[^,\r\n]*+|[^",\r\n][^,\r\n]*+|)'
 _RECORD = re.compile(rb"(%b(?:,%b)*+)(?:\r\n?|\n)" % (_FIELD, _FIELD))
 _FIELD_END = re.compile(rb"[,\r\n]")
 _LINE_END = re.compile(r"\r\n?|\n")
 _QUOTE, _COMMA = b'"'[0], b","[0]
-# Quoted: text, closing quote, what follows it. The record's end is known, so a line end ends no cell.
+# Quoted: text, closing quote, text after it. The end of the record is known, so no line end ends the cell.
 _CELL = re.compile(r'(?:"((?:[^"]++|"")*+)("?+)([^,]*+)|([^,]*+))(,|\Z)', re.DOTALL)
 # In UTF-8 and cp932, a record that starts with one of these bytes starts with a visible character.
 _VISIBLE_START = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
@@ -34,7 +34,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 
 
 type Flaw = Literal["open", "space", "text"]
-"""A quote that is never closed; spaces, or text, between a closing quote and the next comma."""
+"""An unclosed quote; or spaces or text between a closing quote and the next comma."""
 
 
 class Utf16Found(ValueError):
@@ -42,9 +42,9 @@ class Utf16Found(ValueError):
 
 
 class Malformed(ValueError):
-    """A record whose quotes are wrong. cell: the first wrong one, from 1. cells: as far as they can be told.
+    """A record with malformed quotes. cell: the first malformed one, from 1. cells: as far as they can be told.
 
-    A wrong cell has its quotes, as in the file, unless only spaces follow them.
+    A malformed cell keeps its quotes, as in the file, unless only spaces follow them.
     """
 
     def __init__(self, flaw: Flaw, cell: int, cells: list[str]) -> None:
@@ -66,7 +66,7 @@ class Record:
 
 
 def records(chunks: Iterable[bytes], max_length: int) -> Iterator[Record]:
-    """The records of a file that arrives in chunks of any size, without byte order mark and blank lines.
+    """Yield the records of a file that arrives in chunks of any size, without byte order mark and blank lines.
 
     max_length: bytes of a record that are kept. Raises Utf16Found.
     """
@@ -93,7 +93,7 @@ def records(chunks: Iterable[bytes], max_length: int) -> Iterator[Record]:
             skipped = _Skipped(offset)
             skipped.end(pending)
             pending = b""
-    # The line end that was added at the end of the file is not the record's.
+    # The line end that was added at the end of the file is not part of the record.
     if skipped:
         yield Record(skipped.offset, skipped.next - 1 - skipped.offset, None, closed=False)
     elif pending:
@@ -101,7 +101,7 @@ def records(chunks: Iterable[bytes], max_length: int) -> Iterator[Record]:
 
 
 def cells(data: bytes, encoding: Encoding = UTF_8) -> list[str]:
-    """The cells of a record. Raises UnicodeDecodeError, Malformed."""
+    """Return the cells of a record. Raises UnicodeDecodeError, Malformed."""
     text = decoded(data, encoding)
     if '"' not in text:
         return text.rstrip("\r\n").split(",")
@@ -132,7 +132,7 @@ def are_empty(found: Iterable[str]) -> bool:
 
 
 def without_empty_end(names: Sequence[str]) -> Sequence[str]:
-    """The names of a header, without the empty ones at its end: columns that a spreadsheet has emptied."""
+    """Return the names of a header without trailing empty ones: columns that a spreadsheet has emptied."""
     end = len(names)
     while end and are_empty(names[end - 1 : end]):
         end -= 1
@@ -145,13 +145,13 @@ def lines(text: str) -> int:
 
 
 def writer(file: TextIO, line_end: str = "\n") -> Callable[[Iterable[object]], None]:
-    """The function that writes one record to a file. Every file with data of others is written by it."""
+    """Return a function that writes one record to a file. All files with external data are written by it."""
     write = csv.writer(file, lineterminator=line_end).writerow
     return lambda record: write([safe(cell) if isinstance(cell, str) else cell for cell in record])
 
 
 def safe(cell: str) -> str:
-    """A cell that no spreadsheet runs as a formula."""
+    """Escape a cell, so that no spreadsheet runs it as a formula."""
     return f"'{cell}" if _is_formula(cell) else cell
 
 
@@ -161,7 +161,7 @@ def restored(cell: str) -> str:
 
 
 def _is_formula(cell: str) -> bool:
-    # Also behind quotes, so that a cell that has one of its own is restored with it.
+    # Also behind quotes, so that a cell that begins with a quote is restored with it.
     return cell.lstrip("'").startswith(_FORMULA_STARTS)
 
 
@@ -170,7 +170,10 @@ def _kept(offset: int, data: bytes, max_length: int) -> Record:
 
 
 def _read(text: str) -> list[str]:
-    """The cells of a record that the csv module rejects: for its quotes, or for a long cell. Raises Malformed."""
+    """Return the cells of a record that the csv module rejects: for its quotes, or for a long cell.
+
+    Raises Malformed.
+    """
     found: list[str] = []
     flaws: list[tuple[Flaw, int]] = []
     for match in _CELL.finditer(text):
@@ -201,7 +204,7 @@ def _head(source: Iterator[bytes]) -> bytes:
 
 
 class _Skipped:
-    """A record that is too long to keep. Its bytes are looked at once.
+    """A record that is too long to keep. Each byte is scanned once.
 
     offset: of the record. seen: where the last chunk starts. next: where the next one will.
     """
@@ -214,7 +217,7 @@ class _Skipped:
         self._half = False
 
     def end(self, chunk: bytes) -> int | None:
-        """Where the record ends in the file, if it does so in this chunk."""
+        """Return where the record ends in the file, if it does so in this chunk."""
         self.seen, self.next = self.next, self.next + len(chunk)
         position = 0
         while position < len(chunk):

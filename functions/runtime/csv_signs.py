@@ -1,4 +1,4 @@
-"""Says what a file is that is no CSV, or what separates its columns, by its start: for the message that refuses it."""
+"""Recognizes a file that is not CSV, or the separator of its columns, by its start, for the message that rejects it."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from .csv_records import UTF_16
 
 START = 4096
-"""Bytes of the start of a file that are looked at."""
+"""Bytes at the start of a file that are inspected."""
 
 # By the first bytes. The workbook's are in the ZIP's first names, which are not compressed.
 _BINARY = {
@@ -49,7 +49,7 @@ def found_instead(head: bytes) -> str:
     if not head:
         return "the file has no bytes"
     if head.startswith(UTF_16):
-        # It says so itself.
+        # The byte order mark is reported elsewhere, as Utf16Found.
         return ""
     if head.startswith(b"PK\x03\x04"):
         what = "an Excel workbook (.xlsx) or another spreadsheet" if _WORKBOOKS.search(head) else "a ZIP archive"
@@ -97,7 +97,7 @@ def _hits(names: Sequence[str], wanted: Collection[str]) -> int:
 
 
 def _utf_16(head: bytes) -> str:
-    """By the bytes 0 that are half of each ASCII character. A file is mostly ASCII where it names its columns."""
+    """Recognize UTF-16 by the zero bytes of ASCII characters. A file is mostly ASCII where it names its columns."""
     start = head[:64]
     even, odd = start[::2].count(0), start[1::2].count(0)
     if len(start) < 4 or 2 * max(even, odd) < len(start) // 2 or min(even, odd):

@@ -1,4 +1,4 @@
-"""The encodings of CSV files, and the check that a file is in the one that it is read in.
+"""The encodings of CSV files, and the check that a file is in the encoding it is read in.
 
 Most bytes decode in several encodings, so decoding proves nothing: pairs of half-width katakana in cp932 are valid
 UTF-8, and most UTF-8 and EUC-JP is valid cp932. The check compares what the languages of each encoding make probable.
@@ -25,7 +25,7 @@ _UTF_7 = re.compile(rb"\+[A-Za-z0-9+/]{3,}")
 # Bytes of distinct cells that are compared. More of them change no decision.
 _MAX_SAMPLE = 8 * 1024
 _MARGIN_OF_ROWS = 20.0
-# Bits of a cell that an encoding does not have, besides its bytes.
+# Bits of a cell that an encoding cannot represent, in addition to its bytes.
 _UNDECODABLE = 40.0
 # The command's option; the request's field has the same name.
 _SAY = "import it with --encoding"
@@ -37,7 +37,7 @@ class WrongEncoding(ValueError):
 
 
 def decoded(data: bytes, encoding: Encoding) -> str:
-    """Raises UnicodeDecodeError."""
+    """Decode bytes. Raises UnicodeDecodeError."""
     text = data.decode(encoding)
     wrong = _NO_CP932.search(text) if encoding == CP932 else None
     if wrong:
@@ -54,8 +54,9 @@ def _text(data: bytes, encoding: Encoding) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """An encoding that a file may be in. languages: that are written in it; none for all. read: raises UnicodeError.
+    """An encoding that a file may be in.
 
+    languages: those written in it; none for all. read: raises UnicodeError.
     margin: bits by which it must be more probable than the named encoding; right files stayed below half of it.
     remedy: what to do with a file that is in it.
     """
@@ -82,7 +83,7 @@ def _codec(name: str) -> Callable[[bytes], str]:
 
 
 def _twice(codec: str) -> Callable[[bytes], str]:
-    """UTF-8 that was read in another encoding, and saved as UTF-8."""
+    """Decode UTF-8 that was read in another encoding, and saved as UTF-8 again."""
 
     def read(cell: bytes) -> str:
         return cell.decode().encode(codec).decode()
@@ -138,10 +139,10 @@ def _is_utf_8(cell: bytes) -> bool:
 
 
 class EncodingCheck:
-    """Checks a file whose rows are shown to it one after the other, in constant memory.
+    """Checks a file whose rows it sees one after the other, in constant memory.
 
-    A row of ASCII costs a scan; another row is decoded, and compared while the sample has room.
-    confirmed: a person says that the encoding is right; then every row must only be decodable.
+    An ASCII row costs a scan; any other row is decoded, and compared while the sample has room.
+    confirmed: a person says that the encoding is right; then every row need only be decodable.
     """
 
     def __init__(self, encoding: Encoding, *, confirmed: bool = False) -> None:
@@ -184,7 +185,10 @@ class EncodingCheck:
                 self._of_utf_8.add(number, data)
 
     def end(self) -> None:
-        """Raises WrongEncoding if a row cannot be decoded, or the file is more probable in another encoding."""
+        """Check the whole file.
+
+        Raises WrongEncoding if a row cannot be decoded, or another encoding is more probable.
+        """
         if self._undecodable is not None:
             found = self._cheapest(lambda _: 0.0)
             mixed = found is _CP932 and any(map(_is_utf_8, self._sample.cells))
@@ -202,7 +206,7 @@ class EncodingCheck:
             raise self._wrong(lost, _LOST)
 
     def _cheapest(self, margin: Callable[[_Candidate], float]) -> _Candidate:
-        """The encoding in which the file is most probable. margin: bits by which another must be more probable."""
+        """Return the most probable encoding of the file. margin: bits by which another must be more probable."""
         named = _NAMED[self.encoding]
         others = [*_OTHERS, *(_NAMED[one] for one, whole in self._whole.items() if whole and one != self.encoding)]
         if all(map(bytes.isascii, self._sample.cells)):
@@ -211,7 +215,7 @@ class EncodingCheck:
         return min([(self._sample.bits(named), named), *costs], key=lambda cost: cost[0])[1]
 
     def _wrong(self, number: int, found: _Candidate) -> WrongEncoding:
-        """found: what the file looks like."""
+        """Build the error. found: what the file looks like."""
         row, named = f"row {number}" if number else "the header", _NAMED[self.encoding]
         if found is named:
             return WrongEncoding(
@@ -235,7 +239,7 @@ class _Sample:
         self.room = _MAX_SAMPLE
 
     def make_room(self) -> None:
-        """Take one more row, if the sample is full."""
+        """Make room for one more row, if the sample is full."""
         self.room = max(self.room, 1)
 
     def add(self, number: int, data: bytes) -> None:
@@ -250,11 +254,11 @@ class _Sample:
         return sum(map(candidate.bits, self.cells))
 
     def first(self, found: _Candidate, named: _Candidate) -> int:
-        """The first row that is more probable in another encoding, or else the first row."""
+        """Return the first row that is more probable in another encoding, or else the first row."""
         rows = (row for cell, row in self.cells.items() if found.bits(cell) < named.bits(cell))
         return next(rows, next(iter(self.cells.values()), 0))
 
     def lost(self) -> int:
-        """The first row with U+FFFD, if most cells have it; 0 otherwise: a single one is refused with its row."""
+        """Return the first row with U+FFFD, if most cells have it, else 0: a single one is refused with its row."""
         rows = [row for cell, row in self.cells.items() if _REPLACEMENT in cell]
         return rows[0] if len(rows) > max(2, len(self.cells) // 2) else 0

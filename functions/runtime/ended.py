@@ -19,7 +19,7 @@ class Ended(Struct, frozen=True, rename="camel"):
 
 
 def detail_parser[E: Ended](kind: type[E]) -> Callable[[Any], E]:
-    """A parser of such an event; it raises InvalidEvent. kind: Ended, with more of the detail."""
+    """Return a parser of such an event; it raises InvalidEvent. kind: Ended, with more of the detail."""
     event: Any = defstruct("Event", [("detail", kind)])
     parse = parser(event)
 

@@ -19,10 +19,13 @@ class InvalidEnvironment(Exception):
 
 
 class Variables:
-    """The base of such classes. Its fields are `str` or `int`. One with a default may be missing or empty."""
+    """Base of such classes. Its fields are `str` or `int`.
+
+    A variable whose field has a default may be missing or empty.
+    """
 
     def __init__(self, **values: Any) -> None:
-        """values: fields that are given instead of read."""
+        """Accept values for fields that are then not read."""
         vars(self).update(values)
 
     def __init_subclass__(cls) -> None:
@@ -36,7 +39,7 @@ class Variables:
 
 
 class _Variable:
-    """One field. Values that were given to the instance come first, because this is no data descriptor."""
+    """One field. Values given to the instance win, because this is not a data descriptor."""
 
     __slots__ = ("default", "is_number", "name")
 
@@ -59,5 +62,5 @@ class _Variable:
 
 
 def read_variable(name: str) -> str:
-    """The text of a variable, empty if it is missing. All fields are read here."""
+    """Return the text of a variable, empty if it is missing. All fields are read here."""
     return os.environ.get(name, "")

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 request and its response, each pair on a connection of its own (decision 224).
+"""One HTTP/1.1 request and its response, each pair on a separate connection (decision 224).
 
 No request can read the response to another one. The environment is ignored: proxies, `.netrc`, certificate settings.
 Redirects are not followed, and the target is sent exactly as given.
@@ -29,7 +29,7 @@ class NoResponse(Exception):
 
 @dataclass(slots=True)
 class Deadline:
-    """at: by `time.monotonic`."""
+    """Deadline. at: by `time.monotonic`."""
 
     at: float
 
@@ -38,11 +38,11 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     def within(self, seconds: float) -> "Deadline":
-        """A deadline so many seconds from now, or this one if it is earlier."""
+        """Return a deadline this many seconds from now, or this one if it is earlier."""
         return Deadline(min(self.at, time.monotonic() + seconds))
 
     def left(self) -> float:
-        """Seconds that are left. Raises TimeoutError if there are none."""
+        """Seconds left. Raises TimeoutError if there are none."""
         left = self.at - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -106,7 +106,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """headers: the names in lower case; the first of several with one name."""
+    """An HTTP response. headers: with lower-case names; the first of several with one name."""
 
     status: int
     headers: Mapping[str, str]
@@ -115,7 +115,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """target: path and query."""
+    """An HTTP request. target: path and query."""
 
     method: str
     target: str
@@ -123,7 +123,7 @@ class Request:
     body: bytes = field(repr=False, default=b"")
 
     def send(self, place: Place, deadline: Deadline, limits: Limits) -> Response:
-        """Send it on a new connection and read the response. Raises NoResponse."""
+        """Send the request on a new connection and read the response. Raises NoResponse."""
         try:
             with closing(place.connect(deadline, limits.connect)) as connection:
                 peer = _Peer(connection, deadline.within(limits.response))
@@ -144,11 +144,11 @@ class Request:
 
 
 class _TooManyInterim(h11.RemoteProtocolError):
-    """The peer sends interim responses without end."""
+    """The peer sends endless interim responses."""
 
 
 class _Peer:
-    """The other end of a connection. All reads and writes end at a deadline, however slowly it sends."""
+    """The other end of a connection. All reads and writes end at a deadline, however slowly the peer sends."""
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
         self.protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
@@ -163,7 +163,7 @@ class _Peer:
                 rest = rest[self._connection.send(rest) :]
 
     def head(self) -> h11.Response:
-        """The final response's status and headers: interim ones (1xx) come before it, and h11 refuses 101."""
+        """Read the final response's status and headers: interim ones (1xx) come before it, and h11 rejects 101."""
         for _ in range(_MAX_INTERIM + 1):
             event = self._next()
             if isinstance(event, h11.Response):
@@ -171,7 +171,7 @@ class _Peer:
         raise _TooManyInterim("interim responses")
 
     def body(self, limits: Limits) -> bytes:
-        """The whole body, or its beginning."""
+        """Read the whole body, or its beginning."""
         self._deadline, read = self._deadline.within(limits.body_seconds), bytearray()
         try:
             while isinstance(event := self._next(), h11.Data):
@@ -192,7 +192,7 @@ class _Peer:
         return event
 
     def _event(self) -> object:
-        """The next event, or NEED_DATA. Raises ConnectionError if the peer has closed the connection."""
+        """Return the next event, or NEED_DATA. Raises ConnectionError if the peer has closed the connection."""
         try:
             event = self.protocol.next_event()
         except h11.RemoteProtocolError:
@@ -205,7 +205,7 @@ class _Peer:
 
 
 def tls_context(ca_certificate: str = "") -> ssl.SSLContext:
-    """A context that trusts the public certificate authorities, and optionally one more (DER in base64)."""
+    """Create a context that trusts the public certificate authorities, and optionally one more (DER in base64)."""
     context = ssl.create_default_context(cafile=certifi.where())
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca_certificate:
@@ -215,7 +215,7 @@ def tls_context(ca_certificate: str = "") -> ssl.SSLContext:
 
 @cache
 def public_tls() -> ssl.SSLContext:
-    """The context of public servers, read once for each execution environment."""
+    """Return the context for public servers, read once per execution environment."""
     return tls_context()
 
 

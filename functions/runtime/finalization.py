@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from idempotency.saga.state import SagaReader
     from idempotency.saga.sweep import Sweep
 
-# Of a sweep: the timeout of FinalizeAccount, which makes the most calls for one saga.
+# Time reserved by a sweep: the timeout of FinalizeAccount, which makes the most calls for one saga.
 _MILLISECONDS_FOR_ONE = 80_000
 
 
 class FinalizationEnvironment(StoreEnvironment):
-    """saga_arn, recovery_arn: of the machines.
+    """Environment of a function that finalizes. saga_arn, recovery_arn: of the machines.
 
     step_tables: the names of the tables of all steps, by logical id, as JSON.
     outside_url: of the system in which a step works under a lease; empty without one.
@@ -36,13 +36,16 @@ class FinalizationEnvironment(StoreEnvironment):
 
 
 class SweepEnvironment(FinalizationEnvironment):
-    """finalize_after_seconds: the age at which a saga has ended, whatever came of it."""
+    """Environment of a sweep.
+
+    finalize_after_seconds: the age by which every saga has ended, whatever its outcome.
+    """
 
     finalize_after_seconds: int
 
 
 def finalization(saga: "Saga", row: "Callable[[str], SagaRow]", environment: FinalizationEnvironment) -> "Finalization":
-    """row: makes the saga's table of its name."""
+    """Build the finalization of a saga. row: makes the saga's table from its name."""
     from idempotency.saga.executions import Executions
     from idempotency.saga.finalization import Finalization
 
@@ -59,7 +62,7 @@ def finalization(saga: "Saga", row: "Callable[[str], SagaRow]", environment: Fin
 
 
 def sweep(finalization: "Finalization", environment: SweepEnvironment) -> "Sweep":
-    """The sweep that finalizes what the events of ends have missed."""
+    """Build the sweep, which finalizes the sagas whose end events were lost."""
     from idempotency.saga.sweep import Sweep
     from idempotency.saga.table import UnsettledIndex
 
@@ -69,7 +72,7 @@ def sweep(finalization: "Finalization", environment: SweepEnvironment) -> "Sweep
 
 
 def has_time(call: Call) -> bool:
-    """Whether a sweep's invocation can finalize one more saga."""
+    """True if a sweep's invocation has time to finalize one more saga."""
     return call.get_remaining_time_in_millis() > _MILLISECONDS_FOR_ONE
 
 

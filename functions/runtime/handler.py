@@ -3,8 +3,8 @@
     @handler(parse_job, ids=("job_id",))
     def run_job(job: Job, call: Call) -> Result: ...
 
-The function gets what `parse` makes of the event. An error of our own code passes unchanged: its class is the caller's
-contract. Any other error becomes UnexpectedFailure before X-Ray or the caller sees it.
+The function gets the result of `parse`. An error of our own code passes unchanged: its class is the caller's contract.
+Any other error becomes UnexpectedFailure before X-Ray or the caller sees it.
 """
 
 import logging
@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 
 class UnexpectedFailure(Exception):
-    """A defect, or an unexpected answer of AWS. The message is the name of the original error.
+    """A defect, or an unexpected response of AWS. The message is the name of the original error.
 
     The original message is dropped, because it might contain anything.
     """
@@ -64,10 +64,10 @@ class Call:
 def handler[T, R](
     parse: Callable[[Any], T], *, ids: Sequence[str] = (), **annotations: str
 ) -> Callable[[Callable[[T, Call], R]], Callable[[Any, LambdaContext], R]]:
-    """Make a Lambda handler of a function from the parsed event and its Call to the result.
+    """Make a Lambda handler from a function of the parsed event and its Call.
 
     parse: the context's own parser; its error starts with the path of the field.
-    ids: attributes of the parsed event that log lines and X-Ray annotations carry; never what a person typed.
+    ids: attributes of the parsed event that log lines and X-Ray annotations carry; never text that a person typed.
     annotations: further ones, for X-Ray only.
     """
 
@@ -94,7 +94,7 @@ def handler[T, R](
 
 
 def unread(_: Any) -> None:
-    """The parser of a scheduled function, which ignores its event."""
+    """Parse nothing, for a scheduled function, which ignores its event."""
 
 
 class _Lines:
@@ -145,7 +145,7 @@ def _named(error: Exception) -> str:
 
 
 def _places(error: Exception) -> list[str]:
-    """File and line of each frame, from the outermost on."""
+    """Return file and line of each frame, outermost first."""
     places, frame = [], error.__traceback__
     while frame:
         places.append(f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}")

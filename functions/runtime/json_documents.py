@@ -30,20 +30,23 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """path: names and indexes that lead to the value; empty for the whole document. problem: never contains a value."""
+    """A defect of a document.
+
+    path: names and indexes that lead to the value; empty for the whole document. problem: never contains a value.
+    """
 
     path: tuple[str | int, ...]
     problem: str
 
     def __str__(self) -> str:
-        """The path with dots, as in the errors of all contexts."""
+        """Join the path with dots, as the errors of all contexts do."""
         parts = (f"[{one}]" if isinstance(one, int) else f".{_shown(one)}" for one in self.path)
         path = "".join(parts).removeprefix(".")
         return f"{path}: {self.problem}" if path else self.problem
 
     @property
     def pointer(self) -> str:
-        """The path as a JSON pointer."""
+        """Convert the path to a JSON pointer."""
         return "".join(f"/{_shown(str(one)).replace('~', '~0').replace('/', '~1')}" for one in self.path)
 
 
@@ -132,7 +135,7 @@ def read_document(document: Any, refusal: type[Exception], whole: str) -> Any:
 
 
 def event_text(document: Any) -> str:
-    """The payload of a Lambda invocation: the document, or its JSON as a string if Lambda would round a number."""
+    """Build a Lambda invocation's payload: the document, or its JSON as a string if Lambda would round a number."""
     text = json_text(document)
     return text if all(map(is_float, _decimals(document))) else json.dumps(text)
 

@@ -1,6 +1,6 @@
 """Outside systems over HTTP that make a thing once per key. Only this stack can compute a key.
 
-Imported only where such a system is configured, because importing an HTTP client takes time.
+Imported only if such a system is configured, because importing an HTTP client takes time.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _TRY_AGAIN = frozenset({408, 409, 425, 429})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """key: of the request."""
+    """Response to a keyed request. key: of the request."""
 
     key: str
     status: int
@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def bound(self) -> bool:
-        """Return whether the response names the request's key, so that it cannot belong to another request."""
+        """True if the response names the request's key, so that it cannot belong to another request."""
         return self.body.get("key") == self.key
 
     @property
@@ -48,23 +48,24 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class KeyedSystem[T](ABC):
-    """An outside system that makes one thing for each name, with the protocol of docs/gateway.md. T: what is asked for.
+    """An outside system that makes one thing per name, with the protocol of docs/gateway.md. T: the request.
 
-    It works under a lease, so that a lookup and not a second thing follows an attempt with an unknown outcome.
+    It works under a lease, so that an attempt with an unknown outcome is followed by a lookup and not by a second
+    thing.
 
     url: the system's address, without a slash at its end.
     stack_key: the keys derive from it, so it must never change.
     """
 
     SYSTEM: ClassVar[str]
-    """Its name in messages."""
+    """Name of the system in messages."""
     PATH: ClassVar[str]
-    """Of what it makes, such as /charges."""
+    """URL path of the things it makes, such as /charges."""
     WORK: ClassVar[Work]
     UNAVAILABLE: ClassVar[type[Exception]]
     """The error after which the call may have had an effect."""
     CANCELED: ClassVar[str]
-    """The message after a cancel."""
+    """Message after a cancellation."""
 
     url: str
     leases: LeaseStore
@@ -73,23 +74,23 @@ class KeyedSystem[T](ABC):
 
     @abstractmethod
     def name(self, asked: T) -> str:
-        """What the key derives from."""
+        """Return the name that the key derives from."""
 
     @abstractmethod
     def body(self, asked: T) -> Mapping[str, Any]:
-        """The request that makes the thing."""
+        """Build the request that makes the thing."""
 
     @abstractmethod
     def made(self, asked: T, answer: Answer) -> str | None:
-        """The id of a thing that stands; None if the answer does not say. Raises what `refused` returns."""
+        """Return the id of an existing thing; None if the response does not say. Raises what `refused` returns."""
 
     @abstractmethod
     def declined(self, answer: Answer) -> Exception:
-        """The error of a thing that the system does not make."""
+        """Build the error for a thing that the system declines to make."""
 
     @abstractmethod
     def refused(self, reason: str) -> Exception:
-        """The error of a fault on our side."""
+        """Build the error for a fault on our side."""
 
     def make(self, asked: T, deadline: datetime) -> str:
         """Make the thing once. Returns the system's id of it.
@@ -141,9 +142,9 @@ class KeyedSystem[T](ABC):
         return own
 
     def _send(self, method: str, path: str, name: str, body: Mapping[str, Any] | None = None) -> Answer:
-        """Send a request. path: with KEY for the key that `name` derives, which no error contains.
+        """Send a request. path: with KEY in place of the key derived from `name`, which no error contains.
 
-        A response that does not name the key may be the response to another request: it decides nothing.
+        A response that does not name the key may belong to another request: it decides nothing.
         """
         start_by = self.http.clock() + START_SECONDS
         try:
@@ -164,7 +165,7 @@ class KeyedSystem[T](ABC):
         return answer
 
     def _failure(self, answer: Answer) -> Exception:
-        """The error of an answer that is no outcome."""
+        """Build the error for a response that is not an outcome."""
         if (answer.status, answer.code) == (HTTPStatus.CONFLICT, "key_canceled"):
             return self._canceled()
         make = self.refused if _is_our_fault(answer.status) else self.UNAVAILABLE
@@ -175,13 +176,16 @@ class KeyedSystem[T](ABC):
 
 
 def keyed_work(name: str, declined: type[Exception]) -> Work:
-    """The lease of a keyed system. A rejected request is not final: it may be the lookup of what stands."""
+    """Define the lease of a keyed system.
+
+    A rejected request is not final: it may be the lookup of an existing thing.
+    """
     outcomes = (declined, StepCompensated)
     return Work(name, unknown=Unknown.RESOLVE, final=outcomes, routine=outcomes, duration=timedelta(seconds=8))
 
 
 def derived_key(stack_key: str, name: str) -> str:
-    """The idempotency key of a name: HMAC-SHA256, 64 hex digits. Knowing only the name, nobody can compute it."""
+    """Derive the idempotency key of a name: HMAC-SHA256, 64 hex digits. Nobody can compute it from the name alone."""
     return hmac.new(stack_key.encode(), name.encode(), hashlib.sha256).hexdigest()
 
 
@@ -190,7 +194,7 @@ def _is_our_fault(status: int) -> bool:
 
 
 def _object(text: bytes) -> Mapping[str, Any]:
-    """The JSON object in a body; an empty one if the body is anything else, or has a repeated member."""
+    """Parse the JSON object in a body; an empty one if the body is anything else, or has a repeated member."""
     try:
         body = json.loads(text, object_pairs_hook=_distinct)
     except (ValueError, RecursionError):

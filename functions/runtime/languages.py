@@ -1,7 +1,7 @@
 """Measures how improbable a text is, in bits. The right encoding of some bytes makes the least improbable text.
 
-The costs are rounded estimates of -log2 of a character's frequency in its language. Bytes that are decoded wrongly
-become characters that no text has, in an order that no word has, and cost twice as much.
+The costs are rounded estimates of -log2 of a character's frequency in its language. Wrongly decoded bytes become
+characters that no text has, in an order that no word has, and cost twice as much.
 """
 
 import re
@@ -56,7 +56,7 @@ _KOREAN = (
 _KANA = {5.0: "ｱｲｳｶｷｸｼｽﾀﾄﾅﾆﾉﾏﾐﾗﾘﾙﾝﾞｺｻ", 6.0: "ｴｵｹｾｿﾁﾂﾃﾇﾈﾊﾋﾌﾍﾎﾑﾒﾓﾔﾕﾖﾚﾛﾜﾟｰ", 7.0: "ｧｨｩｪｫｬｭｮｯ", 9.0: "･ｦ｡｢｣､"}
 
 _HALF_WIDTH = {one: bits for bits, letters in _KANA.items() for one in letters}
-# What no word has. Of katakana: a mark that the sound before it cannot carry, or that nothing precedes.
+# Patterns that no word has. In katakana: a mark that the sound before it cannot carry, or that nothing precedes.
 _NO_KANA = (
     "(?<![ｳｶ-ﾄﾊ-ﾎﾜ])ﾞ|(?<![ﾊ-ﾎ])ﾟ|(?<![ｷｼﾁﾆﾋﾐﾘﾌﾃﾄﾞﾟ])[ｬｭｮ]|(?<![ｦ-ﾟ])[ｯｰﾝｧｨｩｪｫ]|[｡､･｢｣]{2}|[ｧ-ｯ]{2}|ｯ(?![ｦ-ﾟ])|\\d[｡-ﾟ]|[｡-ﾟ]\\d|"
     "[\u3400-\u9fff][｡-ﾟ]|[｡-ﾟ][\u3400-\u9fff]"
@@ -88,7 +88,10 @@ _WRONG, _ALONE, _BESIDE, _RARE_BESIDE, _RARE = 6.0, 8.0, 2.0, 12.0, 14.0
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """bits: of a character. wrong: matches what no text of the language has. usual: matches what confirms it."""
+    """A language. bits: of a character. wrong: matches text that the language never has.
+
+    usual: matches text that confirms it.
+    """
 
     bits: Callable[[str], float]
     wrong: re.Pattern[str]
@@ -108,7 +111,7 @@ class Language:
 
 
 def cost(text: str, names: Sequence[str]) -> float:
-    """Bits of a text in the most probable of these languages; of all, if none is named."""
+    """Return the bits of a text in the most probable of these languages, or of all if none is named."""
     return min(LANGUAGES[name].cost(text) for name in names or LANGUAGES)
 
 
@@ -123,7 +126,7 @@ def _ascii(character: str) -> float:
 
 
 def _alphabet(*groups: dict[float, str]) -> Callable[[str], float]:
-    """Bits by letter; a capital is rarer."""
+    """Return bits by letter; a capital is rarer."""
     lower = {one: bits for group in groups for bits, letters in group.items() for one in letters}
     known = dict.fromkeys(_SYMBOLS, 9.0)
     known |= {one.upper(): bits + 2.5 for one, bits in lower.items() if len(one.upper()) == 1}
@@ -140,7 +143,7 @@ def _any_latin(one: str) -> float:
 
 
 def _other(one: str) -> float:
-    """The bits of a character in a text of any language."""
+    """Return the bits of a character in a text of any language."""
     match unicodedata.category(one)[0]:
         case "L" | "M":
             if one < "\u0250":
@@ -156,7 +159,7 @@ def _other(one: str) -> float:
 def _ideographs(
     common: str, codec: str, levels: tuple[int, int, int], other: Callable[[str], float]
 ) -> Callable[[str], float]:
-    """Bits by the rows of a national table. levels: first rows of frequent ones, of rare ones, and after."""
+    """Return bits by the rows of a national table. levels: first rows of frequent ones, of rare ones, and after."""
     frequent, (first, second, last) = frozenset(common), levels
 
     def bits(one: str) -> float:
@@ -171,7 +174,7 @@ def _ideographs(
 
 
 def _wide(one: str) -> float:
-    """The bits of a character that all languages of East Asia use."""
+    """Return the bits of a character that all languages of East Asia use."""
     if one in "　、。・「」（）ー〜～！？：／－＆，．《》【】ㆍ·":
         return 9.0
     if "！" <= one <= "～":

@@ -1,11 +1,11 @@
-"""A state machine and its executions; failures that pass are told apart from responses that a caller expects.
+"""A state machine and its executions; transient failures are told apart from expected responses.
 
     machine = Machine.of(environment.task_arn)
     machine.start(key.execution(attempt), {"task_id": ...})
     machine.status(key.execution(attempt))
 
-An event says that an execution has ended, and not that it is over: a redrive continues it, under the same name and ARN,
-for up to 14 days. So what an end writes for good is written only if DescribeExecution confirms the end.
+An end event does not mean that an execution is over: a redrive continues it, under the same name and ARN, for up to
+14 days. So the final writes of an end are made only if DescribeExecution confirms the end.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ from .transient import transient_as
 
 _TRANSIENT = frozenset({"ExecutionLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
 _MISSING = "ExecutionDoesNotExist"
-# Undocumented: whether an execution that has ended can be stopped. Its ARN and cause are valid.
+# Undocumented: StopExecution may return this for an execution that has ended. Its ARN and cause are valid.
 _ENDED = "ValidationException"
 # The state has ended, or was retried with a newer token.
 DEAD_TOKEN = ("InvalidToken", "TaskDoesNotExist", "TaskTimedOut")
@@ -40,7 +40,7 @@ class ExecutionsUnavailable(TransientError):
 
 
 def answered(call: Callable[[], Any], *expected: str) -> Any:
-    """The response; None for an error with one of these codes. Raises ExecutionsUnavailable."""
+    """Return the response; None for an error with one of these codes. Raises ExecutionsUnavailable."""
     try:
         with transient_as(ExecutionsUnavailable, "Step Functions", _TRANSIENT):
             return call()
@@ -51,12 +51,12 @@ def answered(call: Callable[[], Any], *expected: str) -> Any:
 
 
 def execution_arn(machine: str, name: str) -> str:
-    """The ARN of an execution. machine: the ARN of its state machine."""
+    """Build the ARN of an execution. machine: the ARN of its state machine."""
     return f"{machine.replace(':stateMachine:', ':execution:')}:{name}"
 
 
 def error_type(status: str, error: str | None) -> str:
-    """The type of error of an execution that ended without success."""
+    """Return the error type of an execution that ended without success."""
     return error or f"Execution.{status}"
 
 
@@ -64,7 +64,7 @@ def error_type(status: str, error: str | None) -> str:
 class Execution:
     """An execution, as DescribeExecution shows it. stopped_at: None while it runs.
 
-    error, cause: of one that failed, if they were asked for.
+    error, cause: of a failed execution, if they were requested.
     """
 
     status: str
@@ -81,9 +81,9 @@ class Execution:
         return error_type(self.status, self.error)
 
     def ended_after(self, asked_at: datetime | None, at: datetime) -> bool:
-        """Check that the execution has ended, although a state of it has asked for something at `asked_at`.
+        """Check that the execution has ended, although one of its states made a request at `asked_at`.
 
-        A request that is newer than the end is of a redrive, which a late read does not show yet.
+        A request that is newer than the end belongs to a redrive, which a late read does not show yet.
         """
         if self.runs:
             return False
@@ -94,8 +94,9 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """client: returns a `boto3.client("stepfunctions")`. arn: of the machine; empty if only tokens are answered.
+    """A state machine.
 
+    client: returns a `boto3.client("stepfunctions")`. arn: of the machine; empty if only callback tokens are answered.
     All methods raise ExecutionsUnavailable.
     """
 
@@ -104,7 +105,7 @@ class Machine:
 
     @classmethod
     def of(cls, arn: str = "") -> Self:
-        """The machine, by the client of this execution environment, which is created at first use."""
+        """Return the machine, with the client of this execution environment, which is created at first use."""
         return cls(partial(client, "stepfunctions"), arn)
 
     def start(self, name: str, document: Mapping[str, Any]) -> None:
@@ -113,14 +114,14 @@ class Machine:
         answered(lambda: self.client().start_execution(**start), "ExecutionAlreadyExists")
 
     def find(self, name: str, *, error: bool = False) -> Execution | None:
-        """Describe an execution; None if there is none, or none any more.
+        """Describe an execution; None if it never existed or has expired.
 
         error: with type and cause of its error, which may be encrypted.
         """
         return find_execution(self.client(), self._execution(name), error=error)
 
     def status(self, name: str) -> str | None:
-        """The status of an execution; None if there is none, or none any more."""
+        """Status of an execution; None if it never existed or has expired."""
         found = self.find(name)
         return found.status if found else None
 
@@ -141,15 +142,15 @@ class Machine:
             self.answer(token, "{}")
 
     def answer(self, token: str, output: str) -> bool:
-        """Answer a callback token with JSON. False: nothing waits with this token, or not any more."""
+        """Answer a callback token with JSON. False if no state waits with this token any more."""
         call = self.client().send_task_success
         return answered(lambda: call(taskToken=token, output=output), *DEAD_TOKEN) is not None
 
     def was_redriven(self, arn: str) -> bool:
         """Check whether an execution runs although an event of its end has arrived. arn: of the execution.
 
-        True also for a read that does not show the end yet; the sweeps end what is left then. An execution that Step
-        Functions has forgotten is never redriven. StopExecution's quota bounds how many events arrive: 25 a second.
+        True also for a read that does not show the end yet; the sweeps finish what is left then. An execution that Step
+        Functions has forgotten is never redriven. StopExecution's quota bounds how many events arrive: 25 per second.
         """
         found = find_execution(self.client(), arn)
         return found is not None and found.runs
@@ -159,8 +160,8 @@ class Machine:
 
 
 def find_execution(client: Any, arn: str, *, error: bool = False) -> Execution | None:
-    """As `Machine.find`, by the ARN of the execution. Raises ExecutionsUnavailable."""
-    # Without its input, which may be encrypted.
+    """Like `Machine.find`, by the ARN of the execution. Raises ExecutionsUnavailable."""
+    # Omits the input, which may be encrypted.
     data = {} if error else {"includedData": "METADATA_ONLY"}
     found = answered(partial(client.describe_execution, executionArn=arn, **data), _MISSING)
     if found is None:

@@ -1,9 +1,9 @@
-"""Notices: what subscribers of NotificationTopic learn of the end of an order, a command, an import or a task.
+"""Notices: how subscribers of NotificationTopic learn of the end of an order, a command, an import or a task.
 
-An approval has two: it begins to wait, and it ends.
+An approval publishes two: when it begins to wait, and when it ends.
 
-They come from the tables' streams, so none is published for a write that did not happen. A record that comes again
-publishes its notice again, with the same content: a consumer tells notices apart by type, tenant, id, status, attempt.
+They come from the tables' streams, so none is published for a write that did not happen. A redelivered record publishes
+its notice again, with the same content: a consumer tells notices apart by type, tenant, id, status, attempt.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,20 +46,20 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Notices:
-    """client: a `boto3.client("sns")`. topic: an ARN."""
+    """Publishes notices. client: a `boto3.client("sns")`. topic: an ARN."""
 
     client: "SNSClient"
     topic: str
 
     @classmethod
     def of(cls, topic: str) -> "Notices":
-        """Notices by the client of this execution environment."""
+        """Return notices with the client of this execution environment."""
         return cls(client("sns"), topic)
 
     def follow(self, records: Sequence[Record], notice_of: Callable[[Record], Notice | None]) -> dict[str, Any]:
-        """Publish the notices of a batch of a stream. Returns what Lambda expects: the record that failed, if one has.
+        """Publish the notices of a stream batch. Returns what Lambda expects: the record that failed, if any.
 
-        notice_of: the notice of a record; None for most changes.
+        notice_of: returns the notice of a record; None for most changes.
         """
         return each(records, lambda record: self.publish(notice_of(record)))
 
@@ -77,7 +77,7 @@ class Notices:
 
 
 def changed_status(record: Record) -> Record | None:
-    """The row after a change, in DynamoDB's own JSON; None if it has no status, the same as before, or was deleted."""
+    """Return the row after a change, in DynamoDB's own JSON; None if deleted, or its status is missing or unchanged."""
     before, after = images(record)
     if after is None or "status" not in after or (before and before.get("status") == after["status"]):
         return None

@@ -1,4 +1,4 @@
-"""Calls to S3: failures that pass are told apart from an object that is not there."""
+"""Calls to S3: transient failures are told apart from a missing object."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,16 +8,16 @@ from idempotency import BusinessError, TransientError
 
 # Functions that read one known object have no s3:ListBucket. For them, S3 answers "denied" if the key is missing.
 _GONE = frozenset({"NoSuchKey", "NoSuchVersion", "MethodNotAllowed", "AccessDenied", "400", "403", "404", "405"})
-# "NoSuchUpload": the SDK has completed an upload twice, because the first answer was lost.
+# "NoSuchUpload": the SDK has completed an upload twice, because the first response was lost.
 _TRANSIENT = frozenset({"SlowDown", "RequestTimeout", "ConditionalRequestConflict", "NoSuchUpload"})
 
 
 class BucketUnavailable(TransientError):
-    """S3 failed, or its answer was cut off."""
+    """S3 failed, or its response was cut off."""
 
 
 def answered[R](call: Callable[[], R], key: str, missing: BusinessError | None = None) -> R:
-    """The answer. missing: raised if the object is not there. Raises BucketUnavailable."""
+    """Return the response. missing: raised if the object does not exist. Raises BucketUnavailable."""
     try:
         return call()
     except ClientError as error:
@@ -32,7 +32,7 @@ def answered[R](call: Callable[[], R], key: str, missing: BusinessError | None =
 
 
 def guarded[R](parts: Iterator[R], key: str, missing: BusinessError | None = None) -> Iterator[R]:
-    """The parts of an answer that arrives while it is read. Raises as `answered`."""
+    """Yield the parts of a response that arrives while it is read. Raises as `answered`."""
     while True:
         part = answered(lambda: next(parts, None), key, missing)
         if part is None:

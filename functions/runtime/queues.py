@@ -1,15 +1,15 @@
-"""The shape of every handler of an SQS queue: each message by itself, and only what fails comes again.
+"""The shape of every handler of an SQS queue: each message separately, and only failures are redelivered.
 
     @queue_handler(parse_action, ids=("import_id",))
     @once(leases, message_work("StartImport"), key=lambda action: action.import_id)
     def import_action(action: Action, call: Call) -> str: ...
 
-A message has the shape of `runtime.handler`: entry and outcome are logged, and foreign errors are replaced. What always
-fails goes to the dead-letter queue, by the redrive policy of its queue.
+A message is handled in the shape of `runtime.handler`: entry and outcome are logged, and foreign errors are replaced. A
+message that always fails goes to the dead-letter queue, by the redrive policy of its queue.
 
-SQS delivers a message again under its id; SNS, and a publisher that repeats a lost call, send it under another one. So
-`once` names the work after the content of the message. Only success is recorded: what failed runs again, also after a
-redrive. Another content about the same thing is other work, which the rows refuse.
+SQS redelivers a message under its id; SNS, and a publisher that repeats a lost call, send it under another one. So
+`once` names the work after the content of the message. Only success is recorded: failed work runs again, also after a
+redrive. Different content about the same thing is different work, which the rows refuse.
 """
 
 import logging
@@ -36,18 +36,18 @@ _logger = logging.getLogger(__name__)
 
 
 class InvalidMessage(Exception):
-    """The message is not what its queue is for. The error's message starts with the path of the field."""
+    """The message does not belong in its queue. The error's message starts with the path of the field."""
 
 
 def message_parser[T](kind: type[T]) -> Callable[[Any], T]:
-    """A parser of a message's document into `kind`, a msgspec.Struct. It raises InvalidMessage."""
+    """Return a parser of a message's document into `kind`, a msgspec.Struct. It raises InvalidMessage."""
     return parser(kind, InvalidMessage, "the message")
 
 
 def queue_handler[T](
     parse: Callable[[Any], T], *, ids: Sequence[str] = ()
 ) -> Callable[[Callable[[T, Call], object]], BatchHandler]:
-    """Make a Lambda handler of a function from the parsed message and its Call. `call.event` is the SQS record.
+    """Make a Lambda handler from a function of the parsed message and its Call. `call.event` is the SQS record.
 
     parse, ids: as for `handler`; parse gets the body, which is JSON.
     The handler returns {"batchItemFailures": [{"itemIdentifier": message id}]}. It raises InvalidEvent.
@@ -71,7 +71,7 @@ def once(
 ) -> Callable[[Callable[..., Any]], Callable[[Any, Any], Any]]:
     """Let a handler do its work once for each content of a message.
 
-    work: made by `message_work`. key: names what a parsed message is about.
+    work: made by `message_work`. key: names the subject of a parsed message.
     """
 
     def name(message: Any) -> str:
@@ -81,7 +81,7 @@ def once(
 
 
 def _plain(message: Any) -> Any:
-    # By default, a Decimal would become a text.
+    # By default, a Decimal would become a string.
     return msgspec.to_builtins(message, builtin_types=(Decimal,))
 
 

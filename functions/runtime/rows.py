@@ -1,4 +1,4 @@
-"""The status of a row, and what rows with one have in common."""
+"""Rows with a status, and what they have in common."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Status(StrEnum):
-    """The status of a task or an import; of a task's item, all but COMPLETED_WITH_FAILURES."""
+    """The status of a task or an import; an item of a task has all but COMPLETED_WITH_FAILURES."""
 
     CREATED = "CREATED"
     PROCESSING = "PROCESSING"
@@ -33,17 +33,17 @@ class Row:
 
     @property
     def final(self) -> bool:
-        """Return whether nothing moves it any more, except a retry."""
+        """True if only a retry can change the row any more."""
         return self.status.final
 
     @property
     def open_since(self) -> datetime | None:
-        """When it entered the sparse index of rows that a sweep looks at; None if it has left the index."""
+        """When the row entered the sparse index that a sweep reads; None if it has left the index."""
         return self.time("open_since")
 
     @property
     def expires_at(self) -> int:
-        """When DynamoDB deletes it, in seconds since 1970."""
+        """When DynamoDB deletes it, in epoch seconds."""
         return int(self.values["expires_at"])
 
     def expired(self, at: datetime) -> bool:
@@ -51,6 +51,6 @@ class Row:
         return self.expires_at <= int(at.timestamp())
 
     def time(self, name: str) -> datetime | None:
-        """An attribute in ISO 8601, aware; None if it is not set."""
+        """Return an attribute in ISO 8601 as an aware time; None if it is not set."""
         text = self.values.get(name)
         return datetime.fromisoformat(text) if text else None

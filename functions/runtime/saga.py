@@ -24,7 +24,7 @@ type Result = Mapping[str, Any]
 class Task[T]:
     """One call of a saga function: the saga's input, and the step that it commits or compensates.
 
-    deadline: when the invocation ends at the latest, aware UTC.
+    deadline: the latest time at which the invocation ends, aware UTC.
     """
 
     request: T
@@ -35,7 +35,7 @@ class Task[T]:
 def tasks(
     saga: Saga,
 ) -> Callable[[SagaStep], Callable[[Callable[[Any], Result]], Callable[[Any, LambdaContext], Result]]]:
-    """A decorator that turns a function of a Task into the Lambda handler of a step or compensation.
+    """Return a decorator that turns a function of a Task into the Lambda handler of a step or compensation.
 
     Its argument is the step that the function commits or compensates. The handler raises what `saga.parse` and the
     function raise.
@@ -58,7 +58,7 @@ def tasks(
 
 
 def ended_parser(saga: Saga) -> Callable[[Any], Ended]:
-    """A parser of such an event; it raises InvalidEvent. The saga's id, which log lines carry, is the name."""
+    """Return a parser of such an event; it raises InvalidEvent. The saga's id, which log lines carry, is the name."""
     id_field = {saga.id_field: property(attrgetter("name"))}
     ended: Any = defstruct("Ended", [], bases=(Ended,), namespace=id_field, frozen=True, rename="camel")
     return detail_parser(ended)

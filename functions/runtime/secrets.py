@@ -23,7 +23,7 @@ class Secret:
         self._value = ""
 
     def read(self) -> str:
-        """The current version, read once for each execution environment. Raises SecretRefused, SecretUnavailable."""
+        """Return the current version, read once per execution environment. Raises SecretRefused, SecretUnavailable."""
         if not self._value:
             self._value = _current(self._arn)
         return self._value

@@ -8,7 +8,7 @@
     reconcile_payments = states.function()
 
 A state passes `{"input": ..., "context": {...}}`. `input` is the handler's own struct. `context` has four fields of
-`$$`, never the whole: that has the execution's input, which may be secret. The result is the state's output.
+`$$`, never all of it: it includes the execution's input, which may be secret. The result is the state's output.
 docs/add-a-workflow.md has an example. A contract test compares each machine's states with the handlers.
 """
 
@@ -29,7 +29,7 @@ type Result = Mapping[str, Any]
 
 
 class Context(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a handler learns of its execution.
+    """The execution, as a handler sees it.
 
     execution: its name. started_at: aware; a redrive keeps it. state: the state's name. retry_count: 0 at first.
     """
@@ -53,10 +53,10 @@ class Visit:
     workflow: str
 
     def step(self, part: str = "") -> Step:
-        """What identifies this visit to `StepStore`, so that its effects happen once.
+        """Identify this visit to `StepStore`, so that its effects happen once.
 
         Retries and duplicates are the same step. part: distinguishes the visits of a state in a loop; without `#`.
-        An execution that reuses the name of an old one gets PayloadMismatch, as it started at another time.
+        An execution that reuses the name of an old one gets PayloadMismatch, because it started at another time.
         """
         name = f"{self.workflow}.{self.context.state}" + (f".{part}" if part else "")
         payload = {"input": self.call.event["input"], "started_at": self.context.started_at.isoformat()}
@@ -69,7 +69,7 @@ class _Event(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A parsed event. The other three are for log lines."""
+    """A parsed event. The other three fields are for log lines."""
 
     input: Any
     context: Context
@@ -111,7 +111,7 @@ class States:
         return register
 
     def function(self) -> Callable[[Any, LambdaContext], Result]:
-        """The Lambda handler. Its attribute `states` has the names of the states, for the contract test.
+        """Build the Lambda handler. Its attribute `states` has the names of the states, for the contract test.
 
         It raises `refusal`, UnknownState, and what the state's handler raises.
         """

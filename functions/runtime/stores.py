@@ -35,23 +35,26 @@ class StoreEnvironment(Variables):
 
 
 def step_store(environment: Records) -> StepStore:
-    """The step records."""
+    """Return the store of step records."""
     return StepStore(dynamodb(), environment.idempotency_table, lifetime=environment.lifetime)
 
 
 def lease_store(environment: Records) -> LeaseStore:
-    """The leases."""
+    """Return the store of leases."""
     return LeaseStore(dynamodb(), environment.idempotency_table, lifetime=environment.lifetime)
 
 
 def message_work(name: str) -> Work:
-    """Work that a message of a queue asks for, and that is safe to repeat. No failure is stored, so a redrive helps."""
+    """Define work that a queue message asks for and that is safe to repeat.
+
+    No failure is stored, so a redrive helps.
+    """
     return Work(name, unknown=Unknown.RUN_AGAIN, final=(), harmless=(Exception,))
 
 
 def saga_steps(saga: "Saga", environment: Records) -> "SagaSteps":
-    """The saga's steps, with the tables that the environment names: `OrdersTable` is in `orders_table`."""
-    # Not above: most functions with records have no saga.
+    """Return the saga's steps, with the tables that the environment names: `OrdersTable` is in `orders_table`."""
+    # Not imported above: most functions with records have no saga.
     from idempotency.saga import SagaSteps
 
     return SagaSteps(saga, step_store(environment), _Tables(environment))

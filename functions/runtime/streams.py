@@ -12,7 +12,7 @@ _logger = logging.getLogger(__name__)
 
 
 def parse_records(event: Any) -> Sequence[Record]:
-    """The records of a batch. Raises InvalidEvent."""
+    """Parse the records of a batch. Raises InvalidEvent."""
     records = event.get("Records") if isinstance(event, Mapping) else None
     if not isinstance(records, list) or not all(isinstance(record, Mapping) for record in records):
         raise InvalidEvent("Records: not a batch of a stream")
@@ -20,13 +20,13 @@ def parse_records(event: Any) -> Sequence[Record]:
 
 
 def images(record: Record) -> tuple[Record | None, Record | None]:
-    """The row before and after the change."""
+    """Return the row before and after the change."""
     change = record.get("dynamodb", {})
     return change.get("OldImage"), change.get("NewImage")
 
 
 def each(records: Sequence[Record], apply: Callable[[Record], None]) -> dict[str, Any]:
-    """Apply the records in order, up to the first failure, which comes again with all that follow it.
+    """Apply the records in order, up to the first failure, which is redelivered with all that follow it.
 
     Returns {"batchItemFailures": [{"itemIdentifier": sequence number}]}.
     """

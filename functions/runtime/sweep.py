@@ -1,9 +1,9 @@
-"""A sweep: makes up for lost records and events by a look at every row that may need one.
+"""A sweep: makes up for lost records and events by reviewing every row that may need it.
 
     done = Sweep("task", review, lambda task: {"task_id": task.id}).run(in_turns(rows, tenant_of), time_left)
     return done.report(("running", "started", "ended"), open=len(rows))
 
-The context supplies `review`, which brings one row further and returns a word for what it did.
+The context supplies `review`, which advances one row and returns a word for what it did.
 """
 
 import logging
@@ -17,13 +17,13 @@ from typing import Any
 from idempotency import TransientError
 
 FAILED = "failed"
-"""The word for a row whose review has raised an error, or for which no time was left."""
+"""The word for a row whose review raised an error, or for which no time was left."""
 
 _logger = logging.getLogger(__name__)
 
 
 class SweepUnfinished(TransientError):
-    """Some rows could not be looked at; the next sweep tries again."""
+    """Some rows could not be reviewed; the next sweep tries again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Swept[T]:
     done: Sequence[tuple[T, str]]
 
     def report(self, words: Sequence[str], **counts: int) -> dict[str, int]:
-        """Log the counts and return them. words: those to count. counts: what else the context counts, first.
+        """Log the counts and return them. words: those to count. counts: other counts of the context, first.
 
-        Raises SweepUnfinished if a row could not be looked at.
+        Raises SweepUnfinished if a row could not be reviewed.
         """
         found = Counter(word for _, word in self.done)
         return reported(f"{self.noun}s", len(self.done), counts | {word: found[word] for word in (*words, FAILED)})
@@ -44,7 +44,7 @@ class Swept[T]:
 
 @dataclass(frozen=True, slots=True)
 class Sweep[T]:
-    """noun: of a row, singular. ids: what log lines name a row by."""
+    """A sweep. noun: of a row, singular. ids: the ids of a row for log lines."""
 
     noun: str
     review: Callable[[T], str]
@@ -75,9 +75,9 @@ def reported(nouns: str, total: int, counts: dict[str, int]) -> dict[str, int]:
 
 
 def in_turns[T](found: Iterable[T], tenant_of: Callable[[T], str]) -> list[T]:
-    """A row of each tenant, then another row of each, in random order, because a sweep's time may run out.
+    """Order rows in turns, one of each tenant, at random within a turn, because a sweep's time may run out.
 
-    So a large backlog of one tenant does not delay the others', and what is left out differs from sweep to sweep.
+    So a large backlog of one tenant does not delay the others', and different rows are left out in each sweep.
     """
     by_tenant: defaultdict[str, list[T]] = defaultdict(list)
     for row in found:

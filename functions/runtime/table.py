@@ -9,7 +9,7 @@
             return self.update(task.key.row, "#attempt = :seen", remove=["open_since"], values={"seen": task.attempt})
 
 Conditions are DynamoDB expressions, in which `#name` is an attribute and `:name` a value. Writes are repeated while
-they lose against other transactions on the same row.
+they conflict with other transactions on the same row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from idempotency.expressions import condition_check, conditional_put, conditiona
 from .backoff import until_decided, written
 
 NEW = "attribute_not_exists(#pk)"
-"""The condition of a row that is not there yet."""
+"""The condition that a row does not exist yet."""
 
 type Key = Mapping[str, str]
 type Values = Mapping[str, Any]
@@ -32,7 +32,7 @@ type Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """client: a `boto3.client("dynamodb")`. name: of the table.
+    """A table. client: a `boto3.client("dynamodb")`. name: of the table.
 
     Reads are consistent, except those of an index. Reads of rows and all writes raise StoreUnavailable; writes also
     raise Contention.
@@ -47,16 +47,16 @@ class Table:
     # Reads
 
     def row(self, key: Key) -> Item | None:
-        """One row; None if it is not there."""
+        """Read one row; None if it does not exist."""
         (found,) = self.rows(key)
         return found
 
     def rows(self, *keys: Key) -> list[Item | None]:
-        """Up to 100 rows, in one call, in this order."""
+        """Read up to 100 rows, in one call, in this order."""
         return read_rows(self.client, [(self.name, key) for key in keys])
 
     def read_partition(self, pk: str, prefix: str, *, page: int | None = None) -> Iterator[Item]:
-        """The rows of a partition whose sort keys start with a prefix, in order. page: rows of one call."""
+        """Read the rows of a partition whose sort keys start with a prefix, in order. page: rows per call."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.name,
             KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
@@ -68,23 +68,23 @@ class Table:
             yield from found["Items"]
 
     def read_index(self, index: str) -> Iterator[Item]:
-        """All rows of an index, which may be late."""
+        """Read all rows of an index, which may be late."""
         for page in self.client.get_paginator("scan").paginate(TableName=self.name, IndexName=index):
             yield from page["Items"]
 
     # Writes
 
     def update(self, key: Key, condition: str, assign: Values | None = None, **more: Any) -> bool:
-        """Update a row on its condition. Returns whether the condition held. more: as for `update_action`."""
+        """Update a row under its condition. Returns whether the condition held. more: as for `update_action`."""
         return self.updated(key, condition, assign, **more).applied
 
     def updated(self, key: Key, condition: str, assign: Values | None = None, **more: Any) -> Outcome:
-        """As `update`. Returns the outcome, which has the row that failed the condition."""
+        """Like `update`, but returns the outcome, which has the row that failed the condition."""
         parameters = self.update_action(key, condition, assign, **more)["Update"]
         return until_decided(lambda: update(self.client, parameters))
 
     def put(self, row: Values, condition: str = NEW, values: Values | None = None) -> Outcome:
-        """Write a whole row on its condition."""
+        """Write a whole row under its condition."""
         parameters = self.put_action(row, condition, values)["Put"]
         return until_decided(lambda: put(self.client, parameters))
 
@@ -106,7 +106,7 @@ class Table:
         add: Mapping[str, str] | None = None,
         delete: Mapping[str, str] | None = None,
     ) -> Action:
-        """Change attributes. The arguments are those of `idempotency.expressions.conditional_update`."""
+        """Build an update of attributes. The arguments are those of `idempotency.expressions.conditional_update`."""
         change = conditional_update(
             self.name,
             key,
@@ -122,16 +122,16 @@ class Table:
         return {"Update": change}
 
     def put_action(self, row: Values, condition: str = "", values: Values | None = None) -> Action:
-        """Write a whole row; without a condition, whether there is one or not."""
+        """Build the write of a whole row; without a condition, whether it exists or not."""
         check = conditional_put(self.name, {}, condition, values or {}) if condition else {"TableName": self.name}
         return {"Put": {**check, "Item": {name: self._value(value) for name, value in row.items()}}}
 
     def check_action(self, key: Key, condition: str, values: Values | None = None) -> Action:
-        """Check a condition and write nothing."""
+        """Build a check of a condition, which writes nothing."""
         return {"ConditionCheck": condition_check(self.name, key, condition, values or {})}
 
     def delete_action(self, key: Key, condition: str = "", values: Values | None = None) -> Action:
-        """Delete a row; without a condition, whether there is one or not."""
+        """Build the deletion of a row; without a condition, whether it exists or not."""
         if not condition:
             return {"Delete": {"TableName": self.name, "Key": to_item(key)}}
         return {"Delete": condition_check(self.name, key, condition, values or {})}

@@ -1,4 +1,4 @@
-r"""Readable text: what is content, what is refused, what is unsafe to print, and when two texts are one.
+"""Readable text: what counts as content, what is refused, what is unsafe to print, and when two texts are equal.
 
 | characters | examples | in text | in comparisons |
 | --- | --- | --- | --- |
@@ -21,15 +21,15 @@ SENTENCES = {
     REQUIRED: "has no visible character",
     NOT_ALLOWED: "has a control character or another one that is no text; type it again",
 }
-"""What follows the name of a field with a problem. Never a value."""
+"""Message text that follows the name of a field with a problem. Never a value."""
 
 _BIDI = "\u202a-\u202e\u2066-\u2069"
 _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
     chr(plane + last) for plane in range(0, 0xF0000, 0x10000) for last in (0xFFFE, 0xFFFF)
 )
-# Surrogates and private use. The last two planes are private but for their noncharacters.
+# Surrogates and private use. The last two planes are private except for their noncharacters.
 _WITHOUT_MEANING = f"\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff{_NONCHARACTERS}"
-# A decoder or a program leaves U+FFFD, the replacement character, and U+FFFC, of an object, where it lost something.
+# A decoder or a program leaves U+FFFD (replacement character) or U+FFFC (object) where it lost something.
 _FORBIDDEN = f"\x7f-\x9f{_BIDI}{_WITHOUT_MEANING}\ufffc\ufffd"
 _LINES = "\t\n\r"
 _BREAKS = f"{_LINES}\u2028\u2029"
@@ -51,7 +51,7 @@ _DAKUTEN, _KANA = "COMBINING KATAKANA-HIRAGANA", ("KATAKANA", "HIRAGANA")
 UNSAFE_TO_PRINT = re.compile(
     f"(?![{_JOINERS}{_SELECTORS}])[\x00-\x1f\x7f-\x9f\u2028\u2029{_BIDI}{_WITHOUT_MEANING}{_IGNORED}]"
 )
-"""Matches a character that controls a terminal, reorders its text or is hidden, also tab and line feed."""
+"""Matches a character that controls a terminal, reorders its text or is hidden, including tab and line feed."""
 
 _REFUSED = f"\x00-\x08\x0b\x0c\x0e-\x1f{_FORBIDDEN}"
 _NOT_COMPARED = f"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{_WITHOUT_MEANING}{_IGNORED}{_APOSTROPHES}"
@@ -61,12 +61,12 @@ _COMPATIBILITY_IDEOGRAPHS = "\uf900-\ufaff\U0002f800-\U0002fa1f"
 
 @cache
 def _any_of(characters: str) -> re.Pattern[str]:
-    # Compiled at the first use: most functions never look at a text, and a pattern takes a millisecond.
+    # Compiled at first use: most functions never inspect a text, and compiling a pattern takes a millisecond.
     return re.compile(f"[{characters}]")
 
 
 def is_blank(text: str) -> bool:
-    """Check that a text has nothing to see: no letter, digit, punctuation or symbol."""
+    """Check that a text has nothing visible: no letter, digit, punctuation or symbol."""
     return not any(map(_is_visible, text))
 
 
@@ -84,17 +84,17 @@ def problem(text: str, *, lines: bool = False) -> str | None:
 def composed(text: str) -> str:
     """Convert a text to NFC, so that an accent has one spelling. CJK compatibility ideographs are kept.
 
-    NFC replaces U+FA19, the form of a character that a person has in the name, by U+795E, another one.
+    NFC would replace U+FA19, a character form that people have in their names, by U+795E, a different one.
     """
     if unicodedata.is_normalized("NFC", text):
         return text
     parts = re.split(f"([{_COMPATIBILITY_IDEOGRAPHS}]+)", text)
-    # Every second part is what separates the others.
+    # Every second part is a separator.
     return "".join(part if index % 2 else unicodedata.normalize("NFC", part) for index, part in enumerate(parts))
 
 
 def without_hidden(text: str) -> str:
-    """Drop the characters that nobody can see."""
+    """Drop invisible characters."""
     return _any_of(_HIDDEN).sub("", text)
 
 
@@ -111,7 +111,7 @@ def has_stray_mark(text: str) -> bool:
 
 
 def normal_words(text: str) -> list[str]:
-    """Split a text into words that are equal in every spelling: two texts with the same words are one.
+    """Split a text into words that are equal in every spelling: texts with the same words count as equal.
 
     Case, width, accents, apostrophes, and ignored and forbidden characters do not count. White space, other punctuation
     and symbols separate words. Hebrew and Arabic points are accents. Vowel signs, viramas and dakuten are not, on a
@@ -124,7 +124,7 @@ def normal_words(text: str) -> list[str]:
 
 
 def normal_name(name: str) -> str:
-    """Convert a name to the form that is compared: its `normal_words` in any order. `Zuse, Konrad` is `Konrad Zuse`."""
+    """Convert a name to its compared form: its `normal_words` in any order. `Zuse, Konrad` equals `Konrad Zuse`."""
     return " ".join(sorted(normal_words(name)))
 
 

@@ -1,4 +1,4 @@
-"""Failures of AWS services that pass."""
+"""Transient failures of AWS services."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from idempotency import TransientError
 
 @contextmanager
 def transient_as(failure: type[TransientError], service: str, codes: Collection[str]) -> Iterator[None]:
-    """Raise `failure` for an error with one of these codes or a status from 500, and for a lost answer.
+    """Raise `failure` for an error with one of these codes or a status from 500, and for a lost response.
 
     service: its name in the message. Other errors pass unchanged.
     """

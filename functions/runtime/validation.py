@@ -9,7 +9,7 @@ import msgspec
 from . import text
 
 _PATH = re.compile(r"^(?P<problem>.*) - at `\$\.?(?P<path>[^`]*)`$", re.DOTALL)
-# The message names an unknown field, however long its name is.
+# msgspec's message names an unknown field, however long its name is.
 _MAX_PROBLEM = 100
 # The message may be cut off within a long name.
 _FIELD = re.compile(r"^Object (?P<problem>missing required|contains unknown) field `(?P<name>.*?)`?$", re.DOTALL)
@@ -18,7 +18,10 @@ _QUOTED_VALUE = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 
 class InvalidEvent(Exception):
-    """AWS delivered another event than the function subscribed to. The message starts with the path of the field."""
+    """AWS delivered a different event than the function subscribed to.
+
+    The message starts with the path of the field.
+    """
 
 
 def parser[T](
@@ -30,12 +33,12 @@ def parser[T](
     lines: Collection[str] = (),
     free_text: Collection[str] = (),
 ) -> Callable[[Any], T]:
-    """A function that reads parsed JSON into `kind`, a msgspec.Struct.
+    """Return a function that reads parsed JSON into `kind`, a msgspec.Struct.
 
-    It raises `refusal`, whose message starts with the path of the field, also of one that is missing or unknown, and
-    never repeats a value.
-    whole: what to call the document if no field can be named. strict: a number in a string is not one.
-    lines: fields that people read, in one line. free_text: those that may have more. Both as `runtime.text.problem`.
+    It raises `refusal`, whose message starts with the path of the field, even for a missing or unknown one, and never
+    repeats a value.
+    whole: what to call the document if no field can be named. strict: a number in a string does not count as one.
+    lines: one-line fields that people read. free_text: those that may have more lines. Both as `runtime.text.problem`.
     """
 
     def parse(document: Any) -> T:
@@ -54,7 +57,7 @@ def parser[T](
 
 
 def check_text(name: str, value: Any, refusal: type[Exception], *, lines: bool = False) -> None:
-    """Check a field that people read; a value that is not set is none. Raises `refusal`."""
+    """Check a field that people read; an unset value passes. Raises `refusal`."""
     if isinstance(value, str) and (problem := text.problem(value, lines=lines)):
         raise refusal(f"{name}: {text.SENTENCES[problem]}")
 
@@ -63,7 +66,7 @@ def _explained(message: str, whole: str) -> str:
     match = _PATH.match(message)
     problem, path = (match["problem"], match["path"]) if match else (message, None)
     problem = _QUOTED_VALUE.sub("not one of the allowed values", problem)[:_MAX_PROBLEM]
-    # In JSON, there is no decimal.
+    # JSON has no decimal type.
     problem = problem.replace("got `decimal`", "got `float`")
     if field := _FIELD.match(problem):
         name = f"{path}.{field['name']}" if path else field["name"]

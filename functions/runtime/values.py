@@ -1,4 +1,4 @@
-"""JSON values of callers: what DynamoDB can store of them, and their sizes."""
+"""JSON values of callers: which ones DynamoDB can store, and their sizes."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -8,9 +8,9 @@ from idempotency.codec import Item
 from idempotency.payloads import Number, is_whole, json_text, shortest
 
 MAX_ITEM = 400 * 1024
-"""Bytes of a row."""
+"""Maximum bytes of a row."""
 MAX_DEPTH = 30
-"""DynamoDB nests 32 levels, and the attributes are two levels deep themselves."""
+"""Maximum depth of a value: DynamoDB nests 32 levels, and attributes are two levels deep themselves."""
 # DynamoDB's numbers: their significant digits, and the exponent of the first one.
 _MAX_DIGITS = 38
 _MIN_EXPONENT, _MAX_EXPONENT = -130, 125
@@ -24,14 +24,17 @@ _MAX_NAME_SHOWN = 64
 
 
 class Unstorable(ValueError):
-    """DynamoDB cannot store the value. path: of the value. The message says what is wrong and never has a value."""
+    """DynamoDB cannot store the value. path: of the value.
+
+    The message says what is wrong and never contains a value.
+    """
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
 
 
 def storable(value: Any, path: str, depth: int = 0) -> Any:
-    """Check a JSON value, and make whole numbers integers. Every other number is a Decimal. Raises Unstorable."""
+    """Check a JSON value, and make whole numbers integers. Every other number becomes a Decimal. Raises Unstorable."""
     if depth > MAX_DEPTH:
         raise Unstorable(path, f"nested deeper than {MAX_DEPTH} levels")
     match value:
@@ -49,12 +52,12 @@ def storable(value: Any, path: str, depth: int = 0) -> Any:
 
 
 def json_size(value: Any) -> int:
-    """Bytes of a JSON value as compact JSON in UTF-8."""
+    """Return the bytes of a JSON value as compact JSON in UTF-8."""
     return len(json_text(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def item_size(item: Item) -> int:
-    """Bytes of a row, as DynamoDB counts them or a little more."""
+    """Return the bytes of a row, as DynamoDB counts them or a little more."""
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
 
 
@@ -108,5 +111,5 @@ def _number(value: Number, path: str) -> int | Decimal:
 
 
 def _fraction_of(whole: Decimal) -> Decimal:
-    """The same number, whose JSON is a fraction or has an exponent."""
+    """Return the same number in a form whose JSON has a fraction or an exponent."""
     return whole if "E" in str(whole) else Decimal(f"{whole}.0")

@@ -1,12 +1,12 @@
 """Tasks: many items, a few at once, an honest result (docs/tasks.md).
 
-| module     | has                                                                    |
+| module     | contents                                                               |
 | ---------- | ---------------------------------------------------------------------- |
 | handlers   | every Lambda handler, and the environment                              |
-| requests   | what comes in: types, limits, errors of a call                         |
-| state      | the rows: their keys, what they say                                    |
+| requests   | input: types, limits, errors of a call                                 |
+| state      | the rows: their keys and their values                                  |
 | table      | all access to TasksTable                                               |
-| types      | what a task type is; registered: the types that ship                   |
+| types      | definition of a task type; registered: the types that ship             |
 | creation   | all items and the task's row, or no task                               |
 | running    | an attempt: its start, its items; a task of one item by the queue      |
 | finalizing | the end of an attempt: its status, its alarm, its notice               |

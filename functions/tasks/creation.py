@@ -18,7 +18,7 @@ type Answer = dict[str, str | int]
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """lifetime: of all rows of a task, and of items that a cut-off creation has left."""
+    """Creates tasks. lifetime: of all rows of a task, and of items that an interrupted creation has left."""
 
     table: TasksTable
     types: TaskTypes
@@ -26,7 +26,7 @@ class Creation:
     lifetime: timedelta
 
     def create(self, request: CreateRequest, at: datetime, *, queued: bool = False) -> Answer:
-        """Store the items, then the task, of which the last transaction has both.
+        """Store the items, then the task; the last transaction has both.
 
         Until then there is no task, and the claim says whose items are being stored: the newest caller's. An older
         call that continues finds that its claim is gone. Calls with the same items share a claim. Up to 98 items need
@@ -57,7 +57,7 @@ class Creation:
 
 
 def _check_same(key: TaskKey, existing: Task, request: CreateRequest) -> None:
-    """Raises PayloadMismatch unless the existing task has the same items."""
+    """Check that the existing task has the same items. Raises PayloadMismatch."""
     # Older releases stored the other hash.
     if not request.payload.is_of(existing.items_hash, None):
         raise PayloadMismatch(f"task_id: {key.task_id} is a task of other items, or of another type")

@@ -1,7 +1,7 @@
 """The errors of tasks.
 
 BusinessError
-├── InvalidTask, TooManyItems   the call is refused; nothing is written (PayloadMismatch is the kit's)
+├── InvalidTask, TooManyItems   the call is refused; nothing is written (PayloadMismatch is the layer's)
 ├── NothingPublished, JobFailed the item fails
 ├── ResultTooLarge              the item's work is done, but its result is too large for its row
 └── StaleTask                   another attempt, or none, may run; nothing is written
@@ -33,15 +33,15 @@ class ResultTooLarge(BusinessError):
 
 
 class StaleTask(BusinessError):
-    """The call is of an attempt that is not the task's own, or has ended. Nothing is written."""
+    """The call belongs to an attempt that is not the task's current one, or has ended. Nothing is written."""
 
 
 class JobUnfinished(TransientError):
-    """The job of the item goes on, or its answer was lost; the same call finds its result later."""
+    """The job of the item is still running, or its response was lost; the same call finds its result later."""
 
 
 class AlertUnsent(TransientError):
-    """SNS throttled the alert or failed, or its answer was lost."""
+    """SNS throttled the alert or failed, or its response was lost."""
 
 
 class StillRunning(TransientError):

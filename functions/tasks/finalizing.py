@@ -21,7 +21,7 @@ _SHOWN = 10
 _THROTTLED = frozenset(
     {"KMSThrottlingException", "Throttled", "ThrottledException", "Throttling", "ThrottlingException"}
 )
-# In each lost round an invocation began or ended an item.
+# A round is lost if an invocation began or ended an item meanwhile.
 _ROUNDS = 5
 _PAUSE = 2
 _NO_ANSWER = "its function ended without an answer; whether its work was done is unknown"
@@ -29,7 +29,7 @@ _CUT_OFF_MESSAGE = "its execution ended without finishing it"
 
 
 def death(error: str) -> TaskError:
-    """The error of a task that was cut off. error: what its execution, or its message, ended with."""
+    """Build the error of a task that was cut off. error: the error of its execution, or of its message."""
     return TaskError(error, _CUT_OFF_MESSAGE)
 
 
@@ -69,7 +69,7 @@ def _message(task: Task, failed: Sequence[Item]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finalization:
-    """Every move may be made again, by several callers at once: all find the same rows."""
+    """Finalizes attempts. Every write may be repeated, by several callers at once: all find the same rows."""
 
     table: TasksTable
     alerts: Alerts
@@ -83,12 +83,13 @@ class Finalization:
         errors: Mapping[int, str] | None = None,
         died: TaskError | None = None,
     ) -> Status:
-        """End an attempt of which no iteration begins any more, and raise its alarm. Returns the task's status.
+        """End an attempt in which no further iteration begins, and raise its alarm. Returns the task's status.
 
-        An item that is open has failed, once its invocation has certainly ended.
+        An open item has failed, once its invocation has certainly ended.
 
         errors: by number, of items whose function failed. died: what cut the attempt off.
-        Raises StaleTask (another attempt is the task's own), StillRunning, AlertUnsent, Contention, StoreUnavailable.
+        Raises StaleTask (the task has another current attempt), StillRunning, AlertUnsent, Contention,
+        StoreUnavailable.
         """
         task = self.table.known(key)
         if task.attempt != attempt:
@@ -115,7 +116,7 @@ class Finalization:
         died: TaskError | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> Status:
-        """As `finish`, after waiting for invocations that may still be working.
+        """Like `finish`, after waiting for invocations that may still be working.
 
         check: called before each try, because a wait takes a minute; its error ends the wait.
         """
@@ -129,7 +130,7 @@ class Finalization:
             time.sleep(_PAUSE)
 
     def _ended(self, task: Task, errors: Mapping[int, str], died: TaskError | None, at: datetime) -> list[Item]:
-        """The items, of which nothing of the attempt can change any more."""
+        """Return the items, which nothing in the attempt can change any more."""
         for _ in range(_ROUNDS):
             items = self.table.items(task)
             left = [item for item in items if not item.ended_in(task.attempt)]
@@ -144,11 +145,11 @@ class Finalization:
         raise Contention(f"{task.key.task_id}: its items are being run by other calls")
 
     def _raise_alarm(self, task: Task) -> None:
-        """At least once: a crash before the last write lets the sweep raise it again, under the same id."""
+        """Raise the alarm, at least once: after a crash before the last write, the sweep repeats it, with one id."""
         failed = [item for item in self.table.items(task) if item.status is not Status.COMPLETED]
         now = self.table.known(task.key)
         if now.attempt != task.attempt or now.open_since is None:
-            # Another call has raised it: only after that does a retry begin, to which these items may belong.
+            # Another call has raised it: a retry, to which these items may belong, begins only after that.
             return
         self.alerts.send(self.table.name, task, failed)
         self.table.close(task)
@@ -161,7 +162,7 @@ def _error(item: Item, errors: Mapping[int, str], died: TaskError | None) -> Tas
 
 
 def notice_of(record: Record) -> Notice | None:
-    """The notice of a change of TasksTable; None unless it has ended an attempt, as raising the alarm does not."""
+    """Return the notice of a change of TasksTable; None unless it ended an attempt. Raising the alarm does not."""
     row = changed_status(record)
     if row is None or row["kind"]["S"] != "task":
         return None

@@ -41,7 +41,7 @@ from .requests import (
 )
 from .types import HandlerEnvironment
 
-# Each function needs some of these only, and loading all takes a tenth of a cold start.
+# Each function needs only some of these, and loading all takes a tenth of a cold start.
 if TYPE_CHECKING:
     from idempotency import LeaseStore
     from runtime.machine import Machine
@@ -59,10 +59,10 @@ _MILLISECONDS_FOR_THE_END = 45_000
 
 
 class Environment(HandlerEnvironment):
-    """jobs_bucket: the only one whose objects an item may name.
+    """Environment of all handlers. jobs_bucket: the only one whose objects an item may name.
 
-    task_lifetime_days: of all rows of a task, and of leases, so that no retry finds a task whose items' leases are
-    forgotten. task_timeout_seconds: for how long items of an attempt may begin. task_max_concurrency: items at once.
+    task_lifetime_days: of all rows of a task, and of leases, so that no retry finds a task whose items' leases have
+    expired. task_timeout_seconds: how long items of an attempt may begin. task_max_concurrency: items at once.
     """
 
     tasks_table: str
@@ -191,13 +191,13 @@ def notify_tasks(records: Sequence[Record], _call: Call) -> dict[str, Any]:
 
 @handler(parse_state, ids=IDS)
 def start_task(state: StateInput, call: Call) -> dict[str, Any]:
-    """Note that an attempt runs. Return the numbers of the items that it runs, and how many at once."""
+    """Note that an attempt runs. Return the numbers of the items that it runs, and the maximum concurrency."""
     return starting().start(state, call.at)
 
 
 @handler(parse_item, ids=(*IDS, "number"))
 def run_task_item(state: ItemInput, call: Call) -> dict[str, Any]:
-    """Do the work of one item. Its failure is in its row, and is no error of the function."""
+    """Do the work of one item. A failure is stored in its row and does not fail the function."""
     _require_own(state)
     return {"status": str(items().run(state.key, state.number, state.attempt, call.deadline))}
 
@@ -234,5 +234,5 @@ def _has_time(call: Call) -> bool:
 
 
 def _client(service: str) -> Any:
-    """RunJob answers when the object is read."""
+    """Return the client of a service. RunJob responds only when it has read the object."""
     return waiting_client(service) if service == "lambda" else client(service)

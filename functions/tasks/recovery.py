@@ -18,18 +18,18 @@ from .finalizing import Finalization, death
 from .requests import MAX_ATTEMPTS, Ended, RetryRequest
 from .state import MACHINE, QUEUE_OVER, Status, Task, TaskKey
 
-# In each lost round another call moved the task.
+# A round is lost if another call moved the task.
 _ROUNDS = 3
 # The stream starts a task within seconds.
 _GRACE = timedelta(minutes=1)
-# After it, no message of the queue comes again, unless an operator redrives it.
+# After this, the queue delivers no more messages, unless an operator redrives one.
 _QUEUE_LIFE = timedelta(hours=1)
 
 _logger = logging.getLogger(__name__)
 
 
 def launch(record: Record, machine: Machine) -> None:
-    """Start the first attempt of a task, if the record is of its new row and the machine is to run it."""
+    """Start the first attempt of a task, if the record is of its new row and the machine runs it."""
     _, image = images(record)
     if record.get("eventName") == "INSERT" and image and image["kind"]["S"] == "task":
         task = Task.of(image)
@@ -66,7 +66,7 @@ class Recovery:
     # A sweep
 
     def sweep(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
-        """Look at every task that has not ended, or whose alarm was not raised.
+        """Review every task that has not ended, or whose alarm was not raised.
 
         Returns how many are open, and what was done. Raises SweepUnfinished.
         """
@@ -75,7 +75,7 @@ class Recovery:
         return sweep.run(found, time_left).report(("running", "started", "ended"), open=len(found))
 
     def _review(self, seen: Task, at: datetime) -> str:
-        """Bring a task one step further. seen: as the index has it, which may be late. Returns a word for the step."""
+        """Advance a task by one step. seen: as the index has it, which may be late. Returns a word for the step."""
         task = self.finalization.table.find(seen.key)
         if task is None or task.open_since is None or task.open_since + _GRACE > at:
             return "running"
@@ -113,14 +113,15 @@ class Recovery:
                 return self._retried(task, task.attempt, task.values["retried_items"])
             _require_retriable(task, at)
             if task.open_since:
-                # Its alarm counts what failed: it comes first.
+                # Its alarm counts the failures, so it comes first.
                 self.finalization.finish(task.key, task.attempt, at)
-            if self.finalization.table.retry(task, MACHINE, at):
-                return self._retried(task, task.attempt + 1, task.values["failed_items"])
+            items = self.finalization.table.retry(task, MACHINE, at)
+            if items is not None:
+                return self._retried(task, task.attempt + 1, items)
         raise Contention(f"{request.task_id} is being retried by other calls")
 
     def _retried(self, task: Task, attempt: int, items: int) -> dict[str, Any]:
-        # An attempt that a redriven message has begun runs without a machine.
+        # An attempt begun by a redriven message runs without a machine.
         if attempt > task.attempt or not (task.final or task.queued):
             _start(self.machine, task.key, attempt)
         return {"task_id": task.key.task_id, "status": str(Status.CREATED), "items": items, "attempt": attempt}
@@ -137,7 +138,7 @@ def _ids(task: Task) -> dict[str, str]:
 
 
 def _is_retried(task: Task, request: RetryRequest) -> bool:
-    """Check whether the retry that is asked for has begun. Raises InvalidTask."""
+    """Check whether the requested retry has begun. Raises InvalidTask."""
     if request.attempt is not UNSET and request.attempt not in (task.attempt, task.attempt - 1):
         earlier = f", or {task.attempt - 1} to repeat its retry" if task.attempt > 1 else ""
         raise InvalidTask(f"attempt: must be {task.attempt}, the last one{earlier}")

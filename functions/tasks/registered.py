@@ -1,4 +1,4 @@
-"""The task types of this application: docs/tasks.md adds one.
+"""The task types of this application; docs/tasks.md shows how to add one.
 
 checksum-object: size and SHA-256 of an object, by the function RunJob of jobs.
 rebuild-read-model: every target of a key shows its newest finished version.
@@ -33,7 +33,7 @@ _DOTS = frozenset({".", ".."})
 
 
 class ObjectItem(Struct, frozen=True, forbid_unknown_fields=True):
-    """bucket: JobsBucket."""
+    """Item of checksum-object. bucket: JobsBucket."""
 
     bucket: Annotated[str, Meta(min_length=1, max_length=63)]
     key: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,1024}\Z")]
@@ -45,9 +45,9 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class ChecksumObject:
-    """client: a `boto3.client("lambda")`. function: the ARN of RunJob.
+    """Handler of checksum-object. client: a `boto3.client("lambda")`. function: the ARN of RunJob.
 
-    RunJob does each job once: a call that comes again finds its result, and one that comes meanwhile gets null.
+    RunJob does each job once: a repeated call finds its result, and a concurrent one gets null.
     """
 
     client: Any
@@ -56,7 +56,7 @@ class ChecksumObject:
     sleep: Callable[[float], None] = time.sleep
 
     def __call__(self, item: ObjectItem, run: Run) -> dict[str, Any]:
-        """Returns {"sha256", "size"}. Raises JobFailed, JobUnfinished."""
+        """Read the object. Returns {"sha256", "size"}. Raises JobFailed, JobUnfinished."""
         job = {"JobId": run.key, "ObjKey": f"{item.bucket}/{item.key}"}
         while (found := self._called(job)) is None:
             if self.clock() + _RESERVE > run.deadline:
@@ -103,13 +103,13 @@ class KeyItem(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class RebuildReadModel:
-    """May be done again at any time: a target never goes back."""
+    """Handler of rebuild-read-model. It may be repeated at any time: a target never goes back."""
 
     environment: HandlerEnvironment
     clients: Clients
 
     def __call__(self, item: KeyItem, _run: Run) -> dict[str, Any]:
-        """Returns {"targets": {name: version}}. Raises as `Rebuild`, and NothingPublished."""
+        """Rebuild all targets. Returns {"targets": {name: version}}. Raises as `Rebuild`, and NothingPublished."""
         own = self.environment
         client, tables = self.clients("dynamodb"), Tables("", own.gates_table, own.data_table)
         key = Key(item.pk, item.sk)

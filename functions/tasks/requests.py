@@ -24,7 +24,7 @@ RUN_TASK = message_work("RunTask")
 """The work that a message asks for."""
 MAX_ITEMS = 1000
 MAX_ITEM = 4 * 1024
-"""Bytes of an item as JSON."""
+"""Maximum bytes of an item as JSON."""
 MAX_ATTEMPTS = 100
 IDS = ("tenant_code", "task_id", "attempt")
 """The fields that name a task in log lines."""
@@ -36,7 +36,7 @@ type Attempt = Annotated[int, Meta(ge=1, le=MAX_ATTEMPTS)]
 
 
 class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """task_id: UNSET for a new one in each call."""
+    """Request to create a task. task_id: UNSET for a new one in each call."""
 
     task_type: Name
     tenant_code: TenantCode
@@ -45,17 +45,20 @@ class CreateRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def payload(self) -> PayloadHash:
-        """The hash that tells a duplicate from another task of this id."""
+        """Hash that tells a duplicate from another task of this id."""
         return PayloadHash.of({"task_type": self.task_type, "items": self.items})
 
     @property
     def stored(self) -> dict[str, Any]:
-        """The attributes of the task's row that are as the caller gave them."""
+        """Attributes of the task's row that are as the caller gave them."""
         return {"tenant_code": self.tenant_code, "task_type": self.task_type}
 
 
 class ActionRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A task of one item, by the queue. task_id: without one, a message that is delivered twice would be two tasks."""
+    """A task of one item, by the queue.
+
+    task_id: required; without one, a message delivered twice would be two tasks.
+    """
 
     task_type: Name
     tenant_code: TenantCode
@@ -79,7 +82,10 @@ class _Named(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class RetryRequest(_Named, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """attempt: whose failures the caller saw, so that a late duplicate does not retry the next ones."""
+    """Request for a retry.
+
+    attempt: the one whose failures the caller saw, so that a late duplicate does not retry the next.
+    """
 
     attempt: Attempt | UnsetType = UNSET
 
@@ -97,7 +103,7 @@ class StateInput(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def is_own(self) -> bool:
-        """Return whether the execution may run this attempt at all."""
+        """True if this execution may run the attempt at all."""
         return self.execution == self.key.execution(self.attempt)
 
 
@@ -113,7 +119,7 @@ class Outcome(Struct, frozen=True):
 
 
 class FinishInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """outcomes: what the iterations returned: number, and error where the function failed."""
+    """Payload of the last state. outcomes: results of the iterations: number, and error if the function failed."""
 
     outcomes: list[Outcome]
 
@@ -124,7 +130,7 @@ class FinishInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Ended(ExecutionEnded, frozen=True, rename="camel"):
-    """error: of an execution that failed."""
+    """The end of an execution. error: of a failed one."""
 
     error: str | None = None
 
@@ -134,7 +140,7 @@ class Ended(ExecutionEnded, frozen=True, rename="camel"):
 
     @property
     def own(self) -> Input | None:
-        """The attempt that it ran; None if it is no execution of a task."""
+        """The attempt that it ran; None if it is not an execution of a task."""
         try:
             found = parse_input(parse_json(self.input or ""))
         except (InvalidEvent, ValueError):
@@ -153,7 +159,7 @@ parse_ended = detail_parser(Ended)
 
 
 def create_parser(types: "Callable[[], TaskTypes]") -> Callable[[Any], CreateRequest]:
-    """A function that reads a CreateRequest from JSON, parsed or as text. It raises InvalidTask, TooManyItems.
+    """Return a function that reads a CreateRequest from JSON, parsed or as text. It raises InvalidTask, TooManyItems.
 
     types: called for each request, because loading the types takes time, which other handlers do not need.
     """
@@ -170,7 +176,10 @@ def create_parser(types: "Callable[[], TaskTypes]") -> Callable[[Any], CreateReq
 
 
 def action_parser(types: "Callable[[], TaskTypes]") -> Callable[[Any], ActionRequest]:
-    """A function that reads an ActionRequest from parsed JSON. It raises InvalidTask. types: as for `create_parser`."""
+    """Return a function that reads an ActionRequest from parsed JSON. It raises InvalidTask.
+
+    types: as for `create_parser`.
+    """
 
     def parse_action(document: Any) -> ActionRequest:
         request = _parse_action(document)

@@ -28,13 +28,13 @@ from .table import TasksTable
 from .types import HandlerEnvironment, Run, TaskTypes
 
 MAX_RESULT = 4 * 1024
-"""Bytes of a result as JSON."""
+"""Maximum bytes of a result as JSON."""
 MAX_MESSAGE = 500
-# After these, the work may have been done.
+# After these errors, the work may have been done.
 _UNCERTAIN = (OutcomeHeld, ResultUnavailable, ResultTooLarge)
-# In each lost round another invocation began or ended the item.
+# A round is lost if another invocation began or ended the item.
 _ROUNDS = 3
-# What is left of the invocation after it has waited for a lease.
+# Time left of the invocation after it has waited for a lease.
 _RESERVE = timedelta(seconds=20)
 
 _logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """limit: for how long items of an attempt may begin. max_concurrency: items at once."""
+    """Starts attempts. limit: how long items of an attempt may begin. max_concurrency: items at once."""
 
     table: TasksTable
     limit: timedelta
@@ -55,7 +55,7 @@ class Starting:
     def start(self, state: StateInput, at: datetime) -> dict[str, Any]:
         """Note that an attempt runs. Returns {"numbers", "max_concurrency"}. Raises StaleTask."""
         task = self.table.known(state.key)
-        # At the same moment, another attempt may have become the task's own.
+        # At the same moment, the task may have got another current attempt.
         if not state.is_own or not task.runs(state.attempt) or not self.table.start(task, at + self.limit, at):
             raise StaleTask(f"{state.task_id}: attempt {state.attempt} does not run, or not in this execution")
         numbers = [item.number for item in self.table.items(task) if not item.ended_in(state.attempt)]
@@ -64,7 +64,7 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """leases: for types whose work runs under a lease. clock: returns the current time, aware UTC."""
+    """Runs items. leases: for types whose work runs under a lease. clock: returns the current time, aware UTC."""
 
     table: TasksTable
     types: TaskTypes
@@ -74,10 +74,10 @@ class Items:
     clock: Callable[[], datetime] = _now
 
     def run(self, key: TaskKey, number: int, attempt: int, deadline: datetime) -> Status:
-        """Do the work of an item in an attempt of its task. Returns COMPLETED or FAILED, as its row says then.
+        """Do the work of an item in an attempt of its task. Returns COMPLETED or FAILED, as stored in its row.
 
         deadline: when the invocation times out, aware UTC. An item that has ended in this attempt is left alone.
-        Raises StaleTask (nothing is done or written); TransientError (another call goes on). Any other error is a
+        Raises StaleTask (nothing is done or written); TransientError (another call continues). Any other error is a
         defect: the item has failed.
         """
         for _ in range(_ROUNDS):
@@ -128,7 +128,7 @@ class Items:
         )
 
     def _failed(self, task: Task, item: Item, error: Exception, *, certain: bool) -> Status:
-        # Only our own messages: that of a foreign error might contain anything.
+        # Only our own messages: a foreign error's message might contain anything.
         message = (
             str(error)[:MAX_MESSAGE]
             if isinstance(error, IdempotencyError)
@@ -141,7 +141,10 @@ class Items:
         return self._decided(task, item)
 
     def _decided(self, task: Task, item: Item) -> Status:
-        """What another invocation, or the first try of this write, decided. Raises Contention if one has begun it."""
+        """Return what another invocation, or this write's first try, decided.
+
+        Raises Contention if one has begun the item.
+        """
         _, found = self.table.with_item(task.key, item.number)
         if not found.ended_in(task.attempt):
             raise Contention(f"{task.key.task_id}#{item.number:04} was begun by another call")
@@ -149,7 +152,7 @@ class Items:
 
 
 def _begun(task: Task, item: Item) -> Item:
-    """The item as `begin` has left it."""
+    """Return the item as `begin` has left it."""
     changes = {"status": Status.PROCESSING, "attempt": task.attempt, "attempts": item.attempts + 1}
     return Item(item.number, {**item.values, **changes, "history": item.past})
 
@@ -168,12 +171,12 @@ class QueuedTasks:
     finalization: Finalization
 
     def run(self, request: ActionRequest, deadline: datetime, at: datetime) -> Status:
-        """Create the task, do its item's work, end it. A message that comes again goes on where it stopped.
+        """Create the task, do its item's work, end it. A redelivered message continues where it stopped.
 
         A task of this id that the machine runs, or that has ended, is left alone. If the sweep has ended it because
         no message arrived (`QueueGaveUp`), a redriven message runs its next attempt.
         deadline: when the invocation times out, aware UTC. Returns the task's status.
-        Raises InvalidTask, PayloadMismatch, StaleTask (no try helps), TransientError; any other error is a defect.
+        Raises InvalidTask, PayloadMismatch, StaleTask (no retry helps), TransientError; any other error is a defect.
         """
         self.creation.create(request.creation, at, queued=True)
         key = TaskKey(request.tenant_code, request.task_id)

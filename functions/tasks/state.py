@@ -1,4 +1,4 @@
-"""The rows of a task: their keys, what they say, and what an attempt is called."""
+"""The rows of a task: their keys, their values, and the names of attempts."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from runtime.rows import Status as Status
 
 PREFIX = "TASK#"
 MACHINE, QUEUE = "machine", "queue"
-"""What runs a task's items."""
+"""The two ways to run a task's items."""
 QUEUE_OVER = "QueueGaveUp"
 """The error of a task whose message stopped coming. An operator can redrive the message."""
 CUT_OFF = "TaskCutOff"
@@ -21,7 +21,7 @@ CUT_OFF = "TaskCutOff"
 
 
 def status_of(total: int, completed: int, *, died: bool = False) -> Status:
-    """The status of a task that has ended. died: whether its execution was cut off."""
+    """Compute the status of a task that has ended. died: whether its execution was cut off."""
     if completed == total:
         return Status.COMPLETED
     return Status.FAILED if died or not completed else Status.COMPLETED_WITH_FAILURES
@@ -49,23 +49,23 @@ class TaskKey:
 
     @property
     def items(self) -> str:
-        """The prefix of the sort keys of its items."""
+        """Prefix of the sort keys of its items."""
         return f"{PREFIX}{self.task_id}#"
 
     def item(self, number: int) -> dict[str, str]:
-        """number: from 1."""
+        """Return the key of an item. number: from 1."""
         return {"pk": self.pk, "sk": f"{self.items}{number:04}"}
 
     def execution(self, attempt: int) -> str:
-        """The name of an attempt's execution; at most 46 characters."""
+        """Return the name of an attempt's execution; at most 46 characters."""
         return f"{self._digest[:40]}-{attempt}"
 
     def input(self, attempt: int) -> dict[str, Any]:
-        """The input of that execution."""
+        """Return the input of that execution."""
         return {"tenant_code": self.tenant_code, "task_id": self.task_id, "attempt": attempt}
 
     def run(self, number: int, round: int) -> str:
-        """The name of an item's work: the same until it is known how the work ended. At most 56 characters."""
+        """Return the name of an item's work: the same until it is known how the work ended. At most 56 characters."""
         return f"{self._digest[:40]}-{number}-{round}"
 
     @property
@@ -75,7 +75,7 @@ class TaskKey:
 
 @dataclass(frozen=True, slots=True)
 class TaskError:
-    """Why an item failed, or what its task died of."""
+    """The error of an item, or the error that ended its task."""
 
     type: str
     message: str
@@ -94,7 +94,7 @@ class Task(Row):
 
     @classmethod
     def of(cls, row: StoredRow) -> "Task":
-        """Read it from DynamoDB's own JSON."""
+        """Read a task from DynamoDB's own JSON."""
         values = from_item(row)
         return cls(TaskKey(values["tenant_code"], values["task_id"]), values)
 
@@ -116,12 +116,12 @@ class Task(Row):
 
     @property
     def gave_up(self) -> bool:
-        """Return whether it has ended because the queue stopped delivering its message."""
+        """True if it ended because the queue stopped delivering its message."""
         return self.final and self.values.get("error", {}).get("type") == QUEUE_OVER
 
     @property
     def past(self) -> list[Any]:
-        """Its attempts, with the one that its row shows."""
+        """Its attempts, including the one that its row shows."""
         kept = ("attempt", "status", "completed_items", "failed_items", "started_at", "ended_at", "error")
         return [*self.values["history"], {name: self.values[name] for name in kept if name in self.values}]
 
@@ -131,11 +131,11 @@ class Task(Row):
 
     @property
     def deadline(self) -> datetime | None:
-        """After it, no item of the attempt begins; None before the attempt has started."""
+        """The moment after which no item of the attempt begins; None before the attempt has started."""
         return self.time("deadline")
 
     def runs(self, attempt: int) -> bool:
-        """Check whether this attempt is the task's own, and has not ended."""
+        """Check that this attempt is the task's current one, and has not ended."""
         return self.attempt == attempt and not self.final
 
 
@@ -148,18 +148,18 @@ class Item(Row):
 
     @classmethod
     def of(cls, row: StoredRow) -> "Item":
-        """Read it from DynamoDB's own JSON."""
+        """Read an item from DynamoDB's own JSON."""
         values = from_item(row)
         return cls(int(values["sk"].rpartition("#")[2]), values)
 
     @property
     def attempt(self) -> int:
-        """The attempt of the task that began or ended it last."""
+        """The attempt of the task that last began or ended it."""
         return int(self.values["attempt"])
 
     @property
     def attempts(self) -> int:
-        """How many times it was begun."""
+        """Number of times it was begun."""
         return int(self.values["attempts"])
 
     @property
@@ -169,21 +169,21 @@ class Item(Row):
 
     @property
     def round(self) -> int:
-        """A part of its work's name: the next number once it is certain that the work failed."""
+        """Part of its work's name: the next number once it is certain that the work failed."""
         return int(self.values["round"])
 
     def ended_in(self, attempt: int) -> bool:
-        """Check whether nothing of this attempt can change it any more."""
+        """Check that nothing in this attempt can change it any more."""
         return self.status is Status.COMPLETED or (self.status is Status.FAILED and self.attempt >= attempt)
 
     def busy(self, at: datetime) -> bool:
-        """Check whether the invocation that began it last may be working on it."""
+        """Check whether the invocation that last began it may be working on it."""
         until = self.time("busy_until")
         return self.status is Status.PROCESSING and until is not None and until > at
 
     @property
     def past(self) -> list[Any]:
-        """Its failures, with the one that its row shows."""
+        """Its failures, including the one that its row shows."""
         history: list[Any] = list(self.values.get("history", []))
         if self.status is Status.FAILED:
             history.append({name: self.values[name] for name in ("attempt", "error", "ended_at")})

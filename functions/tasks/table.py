@@ -33,7 +33,7 @@ _PAGE = 200
 class NewTask:
     """A task to be stored.
 
-    values: attributes of its row as the caller gave them. lifetime: of all its rows, and of items that a cut-off
+    values: attributes of its row as the caller gave them. lifetime: of all its rows, and of items that an interrupted
     creation has left.
     """
 
@@ -46,11 +46,11 @@ class NewTask:
 
     @property
     def claimed(self) -> bool:
-        """Return whether several transactions store it, under a claim."""
+        """True if several transactions store it, under a claim."""
         return len(self.items) > AT_ONCE
 
     def times(self, at: datetime) -> dict[str, Any]:
-        """The times of all its rows."""
+        """Return the times of all its rows."""
         expires_at = int((at + self.lifetime).timestamp())
         return {"created_at": at.isoformat(), "updated_at": at.isoformat(), "expires_at": expires_at}
 
@@ -60,50 +60,50 @@ class TasksTable(Table):
     FRACTIONS: ClassVar[bool] = True
 
     def find(self, key: TaskKey) -> Task | None:
-        """The row of a task, read consistently."""
+        """Read the row of a task, consistently."""
         row = self.row(key.row)
         return Task.of(row) if row else None
 
     def known(self, key: TaskKey) -> Task:
-        """As `find`. Raises StaleTask if there is no such task."""
+        """Like `find`, but raises StaleTask if there is no such task."""
         found = self.find(key)
         if found is None:
             raise StaleTask(f"{key.task_id}: no such task")
         return found
 
     def with_item(self, key: TaskKey, number: int) -> tuple[Task, Item]:
-        """A task and one of its items, in one call. Raises StaleTask."""
+        """Read a task and one of its items, in one call. Raises StaleTask."""
         task, item = self.rows(key.row, key.item(number))
         if task is None or item is None or number > (found := Task.of(task)).total_items:
             raise StaleTask(f"{key.task_id}#{number:04}: no such item")
         return found, Item.of(item)
 
     def items(self, task: Task) -> list[Item]:
-        """The items of a task, in order, read consistently; without those of a creation that was cut off."""
+        """Read the items of a task, in order, consistently; without those of an interrupted creation."""
         found = map(Item.of, self.read_partition(task.key.pk, task.key.items, page=_PAGE))
         return [item for item in found if item.number <= task.total_items]
 
     def open(self) -> Iterator[Task]:
-        """The tasks to look after, as the index has them, which may be late."""
+        """Yield the tasks to look after, from the index, which may be late."""
         return map(Task.of, self.read_index(OPEN_SINCE))
 
     # Creation
 
     def create(self, new: NewTask, at: datetime) -> bool:
-        """Store all items, then the task. False: the task exists, or another call is creating it."""
+        """Store all items, then the task. False if the task exists, or another call is creating it."""
         begun = self._claim(new, at) if new.claimed else at
         return begun is not None and all(self.transact(actions) is None for actions in self._transactions(new, begun))
 
     def claims_other_items(self, new: NewTask) -> bool:
-        """Whether a call with other items is creating the task."""
+        """True if a call with other items is creating the task."""
         claim = self.row(new.key.claim)
         return claim is not None and claim["items_hash"]["S"] != new.items_hash
 
     def _claim(self, new: NewTask, at: datetime) -> datetime | None:
-        """Claim the id for these items. Returns when their creation began; None: the task exists.
+        """Claim the id for these items. Returns when their creation began; None if the task exists.
 
         Calls with the same items join a creation that began a short time ago, and write the same rows. Any other claim
-        is replaced. Its caller may still be about to write: its rows are of another time, by which it is refused.
+        is replaced. Its caller may still be about to write: its rows have another time, so they are refused.
         """
         claim = {**new.key.claim, "kind": "claim", "items_hash": new.items_hash, **new.times(at)}
         seen = {"items_hash": new.items_hash, "joined": (at - _JOINED_WITHIN).isoformat()}
@@ -115,7 +115,7 @@ class TasksTable(Table):
         return datetime.fromisoformat(other["created_at"]["S"]) if other else None
 
     def _transactions(self, new: NewTask, at: datetime) -> Iterator[list[Action]]:
-        """The last one writes the task. If there are several, each checks the claim."""
+        """Yield the transactions. The last one writes the task. If there are several, each checks the claim."""
         key, times = new.key, new.times(at)
         # Leases of an older task of this id may outlive it. The round names the work of a new one.
         common_of_items = {**_NEW_ITEM, "round": int(at.timestamp()), **times}
@@ -171,7 +171,7 @@ class TasksTable(Table):
         return self._item(task, item, assign, at, remove=["busy_until"])
 
     def fail(self, task: Task, item: Item, error: TaskError, at: datetime, *, certain: bool = False) -> bool:
-        """Store why an item failed. certain: whether its work has ended, so that a retry is other work."""
+        """Store an item's error. certain: whether its work has ended, so that a retry is different work."""
         # An item that the attempt did not reach keeps its earlier failure in the history.
         past = {"history": item.past} if item.status is Status.FAILED else {}
         assign = {
@@ -214,14 +214,18 @@ class TasksTable(Table):
         return self._task(task, _RUNS, assign, remove=done)
 
     def close(self, task: Task) -> bool:
-        """Take a task that has ended from the index."""
+        """Remove a task that has ended from the index."""
         return self._task(task, _ENDED, {}, remove=[OPEN_SINCE])
 
-    def retry(self, task: Task, mode: str, at: datetime) -> bool:
-        """Begin the next attempt of a task that has ended. mode: what runs it."""
+    def retry(self, task: Task, mode: str, at: datetime) -> int | None:
+        """Begin the next attempt of a task that has ended. Returns how many items it has; None if it had begun.
+
+        mode: what runs it.
+        """
+        items: int = task.values["failed_items"]
         assign = {
             "history": task.past,
-            "retried_items": task.values["failed_items"],
+            "retried_items": items,
             "mode": mode,
             "attempt": task.attempt + 1,
             "status": Status.CREATED,
@@ -229,7 +233,8 @@ class TasksTable(Table):
             "updated_at": at.isoformat(),
         }
         condition = f"{_ENDED} AND attribute_not_exists(#open_since)"
-        return self._task(task, condition, assign, remove=["deadline", "ended_at", "error", "started_at"])
+        begun = self._task(task, condition, assign, remove=["deadline", "ended_at", "error", "started_at"])
+        return items if begun else None
 
     def _task(
         self,

@@ -1,4 +1,4 @@
-"""The types of tasks: what an item holds, what is done with it, and whether it may be done twice."""
+"""The types of tasks: the content of an item, the work on it, and whether it may be repeated."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class HandlerEnvironment(TargetEnvironment):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an item of a task may name."""
+    """The limits of what an item may name: the task's tenant, and the bucket of jobs."""
 
     tenant_code: str
     jobs_bucket: str
@@ -60,14 +60,14 @@ def _nothing(_item: Any, _scope: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskType:
-    """schema: a frozen msgspec.Struct of an item.
+    """A type of task. schema: a frozen msgspec.Struct of an item.
 
     handler: makes the Handler from the function's environment and clients.
-    work: None if an item may be done again at any time. Otherwise each item runs under a lease of this work, whose
-        `unknown` says what becomes of an item whose owner crashed.
-    resolve: makes what asks the outside system, for `Unknown.RESOLVE`.
+    work: None if an item may be repeated at any time. Otherwise each item runs under a lease of this work, whose
+        `unknown` decides what happens to an item whose owner crashed.
+    resolve: makes the function that asks the outside system, for `Unknown.RESOLVE`.
     problem: what is wrong with an item, as "field: what to do"; empty if nothing is.
-    foreign: the same for what an item names that does not belong to a tenant, by its tenant_code.
+    foreign: the same for references of an item that do not belong to a tenant, by its tenant_code.
     """
 
     name: str
@@ -79,15 +79,15 @@ class TaskType:
     foreign: Callable[[Any, str], str] = _nothing
 
     def item(self, value: Mapping[str, Any]) -> Struct:
-        """An item that was checked when the task was created."""
+        """Convert an item that was checked when the task was created."""
         return msgspec.convert(value, self.schema)
 
     def check(self, items: list[dict[str, Any]], scope: Scope) -> None:
-        """Raises InvalidTask, with a line for each item that is wrong, naming item and field."""
+        """Check items. Raises InvalidTask, with a line for each invalid item, naming item and field."""
         _refuse(self._problems(items, lambda item: self.problem(item, scope)))
 
     def check_owner(self, items: list[dict[str, Any]], tenant_code: str) -> None:
-        """For a call by the tenant itself. Raises InvalidTask, as `check`, which operators' calls go through alone."""
+        """Check items of a call by the tenant itself; operators' calls skip this. Raises InvalidTask, as `check`."""
         _refuse(self._problems(items, lambda item: self.foreign(item, tenant_code)))
 
     def _problems(self, items: list[dict[str, Any]], problem_of: Callable[[Any], str]) -> Iterator[str]:
@@ -120,7 +120,7 @@ class TaskTypes:
         return sorted(self._types)
 
     def of(self, name: str) -> TaskType:
-        """Raises InvalidTask if no type has this name."""
+        """Return the type of this name. Raises InvalidTask if there is none."""
         if name not in self._types:
             raise InvalidTask(f"task_type: must be one of {', '.join(self.names)}")
         return self._types[name]

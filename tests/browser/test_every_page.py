@@ -40,7 +40,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def addresses(things: Things, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The address of each page, with something to see on it."""
+    """The address of each page, with content to see."""
     made = things.imported(tmp_path_factory.mktemp("files"), 100, "x")
     task, application = things.task("here", "never"), things.application_in_review()
     tenant, _, sk = name_of(things.blocked_key()).partition("/")
@@ -174,7 +174,7 @@ def test_page_has_one_heading_landmarks_and_no_unlabelled_control(
 
 @contextmanager
 def another(stack: Stack, **settings: Any) -> Iterator[str]:
-    """The address of a second console of the same stack, which is served by a thread."""
+    """The address of a second console of the same stack, served by a thread."""
     made = Server(Settings(lambda: stack, hints.command, **settings), 0)
     thread = threading.Thread(target=made.serve, daemon=True)
     thread.start()

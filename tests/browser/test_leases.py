@@ -1,4 +1,4 @@
-"""Leases: what nobody knows the outcome of, and the decisions of a person."""
+"""Leases: work of unknown outcome, and the decisions of a person."""
 
 import json
 

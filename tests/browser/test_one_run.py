@@ -1,4 +1,4 @@
-"""One run: its graph, timeline and states, and what belongs to it."""
+"""One run: its graph, timeline and states, and related rows."""
 
 import json
 import re

@@ -58,7 +58,7 @@ def own() -> set[str]:
 
 
 def exists(namespace: Any, name: str, dimensions: tuple[str, ...]) -> bool:
-    """Whether there is such a metric. dimensions: their names, in order."""
+    """Returns True if there is such a metric. dimensions: their names, in order."""
     if namespace in ("own", "${AWS::StackName}"):
         return name in own() and not dimensions
     if not dimensions:

@@ -1,4 +1,4 @@
-"""The machine account-opening: its states, what it carries, how long it waits, and where its failures lead."""
+"""The machine account-opening: its states, its data, its timeouts, and the handling of its failures."""
 
 import re
 from typing import Any

@@ -31,14 +31,14 @@ def name_of(state: str) -> str:
 
 
 def path(states: Mapping[str, State], name: str) -> Iterator[tuple[str, State]]:
-    """The states from one on, each by its `Next` or `Default`."""
+    """The states from a given one on, each by its `Next` or `Default`."""
     while name:
         yield name, states[name]
         name = str(states[name].get("Next") or states[name].get("Default") or "")
 
 
 def tasks(states: Mapping[str, State], start: str) -> list[Any]:
-    """The functions on a path; of a group, a list of those of each branch."""
+    """The functions on a path; for a group, a list with those of each branch."""
     found: list[Any] = []
     for name, state in path(states, start):
         if state["Type"] == "Parallel":
@@ -76,7 +76,7 @@ def test_every_failure_leads_to_all_compensations(name: str) -> None:
 
 @pytest.mark.parametrize("machine", [SETUP, RECOVERY], ids=lambda machine: machine.name)
 def test_failed_compensation_holds_back_only_its_ancestors(machine: Any) -> None:
-    """In a branch, it ends the branch without an error, so that the other one goes on. Then nothing else is undone."""
+    """In a branch, a failure ends the branch without an error; the other one continues, and nothing else is undone."""
     group = machine.states[UNDO]
     for branch in group["Branches"]:
         compensations = [state for state in branch["States"].values() if state["Type"] == "Task"]

@@ -1,4 +1,4 @@
-"""Each cause raises an alarm, alone and beside another of its kind, and nothing else does."""
+"""Each cause raises one alarm, alone and together with another of its kind; nothing else raises one."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Every state that waits for an approval passes what RequestApproval takes, and waits a day longer than people may."""
+"""Every state that waits for an approval passes RequestApproval's input, and waits a day longer than people may."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def test_last_resort_fires_a_day_after_the_approval_is_due(state: Any) -> None:
 
 
 def _payload(state: Any) -> dict[str, Any]:
-    """With the largest value of a parameter that says when the approval is due."""
+    """The state's payload, with the largest value of the parameter for the due time."""
     payload = dict(state["Parameters"]["Payload"])
     if chosen := payload.pop("due_in_seconds.$", None):
         found = re.fullmatch(r"States\.StringToJson\('\$\{(\w+)\}'\)", chosen)

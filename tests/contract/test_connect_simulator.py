@@ -85,7 +85,7 @@ def test_every_answer_passes_the_stub(connect: Connect) -> None:
 
 
 def test_answers_echo_the_request_fields(connect: Connect) -> None:
-    """Answers about a resource contain every field of its request that they can."""
+    """Responses about a resource contain every field of the request that they can."""
     user = connect.user(connect.instance(), Tags={"row": "1"}, PhoneConfig={"PhoneType": "SOFT_PHONE"})
     created = connect.client.create_user(**user)
     described = connect.client.describe_user(InstanceId=user["InstanceId"], UserId=created["UserId"])["User"]
@@ -102,7 +102,7 @@ def test_simulator_docs_name_every_operation_and_error(name: str) -> None:
 
 @pytest.mark.parametrize("field", [*Settings.__struct_fields__, *Fault.__struct_fields__])
 def test_simulator_docs_explain_every_setting_and_fault_field(field: str) -> None:
-    """In code style, because many of them are also plain words."""
+    """Names are in code style, because many of them are also plain words."""
     assert f"`{field}`" in DOCUMENT
 
 

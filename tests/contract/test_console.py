@@ -1,4 +1,4 @@
-"""What the console says of the deployed functions."""
+"""The console's description of the deployed functions."""
 
 import pytest
 
@@ -18,7 +18,7 @@ _WORDS = {*_OF_EVENTS.values(), *_OF_NAMES.values()}
 
 
 def _word(function: Function) -> str:
-    """What the console calls a function that starts executions."""
+    """The console's word for a function that starts executions."""
     events = {event["Type"] for event in function.properties.get("Events", {}).values()}
     by_events = [word for kind, word in _OF_EVENTS.items() if kind in events]
     by_name = [word for name, word in _OF_NAMES.items() if function.name.startswith(name)]

@@ -1,4 +1,4 @@
-"""The workflow and the hooks run what CONTRIBUTING says."""
+"""The workflow and the hooks run the commands in CONTRIBUTING."""
 
 import re
 

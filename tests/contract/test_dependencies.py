@@ -152,7 +152,7 @@ def test_clients_skip_slow_cold_start_work() -> None:
 
 
 def test_command_line_starts_without_x_ray() -> None:
-    """Outside of Lambda its import takes a third of the start."""
+    """Importing it outside Lambda takes a third of the startup time."""
     paths = [*map(str, PATH)]
     script = f"import sys\nsys.path[:0] = {paths}\nimport stepwise.cli.app\nprint('aws_xray_sdk' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

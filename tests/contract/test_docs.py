@@ -74,7 +74,7 @@ def test_every_error_of_the_layer_is_explained() -> None:
 
 
 def named(pattern: re.Pattern[str], files: list[Path]) -> list[tuple[str, str]]:
-    """(file, name in it), each once."""
+    """Pairs of a file and a name in it, each once."""
     found = ((str(path.relative_to(ROOT)), name) for path in files for name in pattern.findall(path.read_text()))
     return sorted(set(found))
 
@@ -142,7 +142,7 @@ def test_every_linked_file_exists(file: str, path: str) -> None:
 
 
 def tree() -> Iterator[tuple[str, str]]:
-    """(folder, name in it) of the listing in the architecture; the folder of a top-level name is empty."""
+    """Pairs of a folder and a name in it from the architecture's listing; a top-level name has an empty folder."""
     folder = ""
     for line in ARCHITECTURE.split("## Code\n\n```\n")[1].split("```")[0].splitlines():
         names = line.strip().split("  ")[0]

@@ -31,7 +31,7 @@ def test_every_event_belongs_to_a_function(event: str) -> None:
 
 
 def test_every_event_has_an_expectation() -> None:
-    """In tests/kit/sample_events/expectations.py, for `make verify`."""
+    """The expectations are in tests/kit/sample_events/expectations.py, for `make verify`."""
     assert set(EXPECTED) == set(EVENTS)
 
 

@@ -1,4 +1,4 @@
-"""The figures of docs/benchmarks.md are those that the benchmarks wrote."""
+"""The figures in docs/benchmarks.md are the ones that the benchmarks wrote."""
 
 import re
 from pathlib import Path

@@ -56,7 +56,7 @@ every_statement = each("statement", STATEMENTS, ids=lambda statement: f"{stateme
 
 
 def is_exact_table(resource: Any) -> bool:
-    """Whether this is one table, its stream, or one of its indexes."""
+    """Returns True for the ARN of one table, its stream, or one of its indexes."""
     match resource:
         case {"Fn::GetAtt": [str(table), "Arn" | "StreamArn"]}:
             return table in of_type("AWS::DynamoDB::Table")

@@ -66,7 +66,7 @@ def named(value: Any) -> set[str]:
 
 
 def circle(resources: Mapping[str, Any]) -> set[str]:
-    """The resources that wait for each other: those left after all others are created."""
+    """The resources that depend on each other: those left after all others are created."""
     waiting = {name: named(body) & set(resources) for name, body in resources.items()}
     while ready := {name for name, others in waiting.items() if not others & set(waiting)}:
         waiting = {name: others for name, others in waiting.items() if name not in ready}
@@ -124,7 +124,7 @@ def test_same_release_publishes_nothing(checkout: Path, first: dict[str, Any]) -
 
 
 def test_without_the_release_sam_freezes_layers_and_parameters() -> None:
-    """Why there is a release. If this fails, SAM now publishes without it."""
+    """The reason for a release. If this fails, SAM now publishes without it."""
 
     def frozen(place: str) -> set[str]:
         template = gradual.gradual(TEMPLATE, "")
@@ -190,7 +190,7 @@ def invocable(role: Mapping[str, Any]) -> list[Any]:
 
 
 def test_every_caller_of_a_function_uses_its_alias(first: dict[str, Any]) -> None:
-    """Also a function whose environment names another one."""
+    """Includes functions whose environment names another function."""
     callers = {name: body for name, body in first.items() if body["Type"] not in NO_CALLERS}
     plain = {name: found for name, body in callers.items() if (found := named(body["Properties"]) & set(FUNCTIONS))}
     kinds = {body["Type"] for body in callers.values() if named(body["Properties"]) & ALIASES}

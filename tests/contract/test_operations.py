@@ -64,7 +64,7 @@ every_alarm = each("alarm", ALARMS)
 
 
 def shown(metric: str) -> set[str]:
-    """The logical ids of the resources of which the dashboard shows this metric."""
+    """The logical ids of the resources for which the dashboard shows this metric."""
     values = (value for one in dashboard.metrics() if one.name == metric for _, value in one.dimensions)
     return {value.strip("${}").partition(".")[0] for value in values}
 
@@ -143,7 +143,7 @@ def test_every_failed_or_throttled_execution_raises_an_alarm(machine: str, metri
 
 @each("queue", [name for name, body in QUEUES.items() if "RedrivePolicy" not in body])
 def test_dead_letter_queue_alarms_until_it_is_empty(queue: str) -> None:
-    """The messages sent in one period say nothing, because the metrics of an idle queue arrive late."""
+    """The number of messages sent in one period says nothing, because the metrics of an idle queue arrive late."""
     (found,) = (
         (metric, alarm["ComparisonOperator"], alarm["Threshold"])
         for alarm in ALARMS.values()

@@ -56,7 +56,7 @@ VARIABLES = {
 
 
 def http_is_loaded(**more: str) -> bool:
-    """Whether the payment handlers have loaded the HTTP client when they are ready for their first call."""
+    """Returns True if the payment handlers have loaded the HTTP client before their first call."""
     script = f"import sys\nsys.path[:0] = {[str(SOURCES), str(IDEMPOTENCY)]}\n{MADE}"
     run = subprocess.run(
         [sys.executable, "-c", script], env=ENVIRONMENT | more, capture_output=True, text=True, check=True
@@ -120,7 +120,7 @@ def test_gateway_cannot_be_deployed_without_a_secret() -> None:
 
 
 def test_payment_key_is_created_once_and_outlives_gateway_and_stack() -> None:
-    """No condition, so that a gateway that is set again finds its charges. Another generator replaces the value."""
+    """It has no condition, so a gateway added again finds its charges. Another generator would replace the value."""
     key = RESOURCES["PaymentKey"]
 
     assert "Condition" not in key

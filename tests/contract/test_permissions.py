@@ -130,7 +130,7 @@ def wire() -> Iterator[Wire]:
 
 @pytest.fixture(scope="module")
 def observed(wire: Wire, pytestconfig: pytest.Config) -> Observed:
-    """Every way in which a function can run, in the stack of this name."""
+    """Every run of a function, in the stack of this name."""
 
     pairs = "not slow" not in pytestconfig.getoption("markexpr")
 
@@ -155,7 +155,7 @@ def environment(function: str, stack: str) -> frozenset[tuple[str, str]]:
 
 
 def events(function: str) -> Iterator[Any]:
-    """The sample events of a function, with a bucket of the stack."""
+    """The sample events of a function, with one of the stack's buckets."""
     for name, path in EVENTS.items():
         if handler_of(name) == FUNCTIONS[function].handler:
             yield renamed(read_json(path))
@@ -303,7 +303,7 @@ def test_every_function_was_observed_to_succeed(function: str, observed: Observe
 
 @pytest.mark.slow
 def test_no_call_in_the_code_is_missing(everything: list[Run]) -> None:
-    """A sample event, or an answer in answers.py, must lead to each."""
+    """A sample event, or an answer in answers.py, must lead to each call."""
     calls = {(call.sites, call.operation) for run in everything for call in run.calls}
     seen = {f"{site} {xform_name(operation.partition(':')[2])}" for sites, operation in calls for site in sites}
 
@@ -325,7 +325,7 @@ def test_service_models_have_exactly_the_called_operations(everything: list[Run]
 
 @pytest.mark.slow
 def test_no_transaction_action_is_missing(wire: Wire, everything: list[Run]) -> None:
-    """A sample event, or an answer in answers.py, must lead to each."""
+    """A sample event, or an answer in answers.py, must lead to each action."""
     assert builders_in_code() - wire.entered == set()
 
 

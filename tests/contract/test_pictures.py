@@ -13,7 +13,7 @@ every_machine = each("machine", MACHINES.values(), ids=MACHINES)
 
 
 def picture(machine: Machine) -> str:
-    """The machine's picture, drawn now."""
+    """The machine's picture, drawn from the current definition."""
     name = machine.path.name.removesuffix(".asl.json")
     return with_pictures(f"<!-- picture of {name}, TD -->\n<!-- end of picture -->")
 

@@ -1,4 +1,4 @@
-"""Queues: no message is lost or comes forever, and each queue takes what its topic sends it."""
+"""Queues: no message is lost or redelivered forever, and each queue accepts the messages of its topic."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An execution may wait for days and then meet new code: it still reads what the last release handed over."""
+"""An execution may wait for days and then meet new code, which still reads events of the last release."""
 
 import importlib
 from collections.abc import Mapping

@@ -32,7 +32,7 @@ every_destination = each(
 
 
 def test_each_stream_has_its_readers() -> None:
-    """No more than two for a stream: a third one throttles the others."""
+    """A stream has at most two readers: a third one would throttle the others."""
     readers = {name: arn_of({"Ref": properties["Stream"]["Fn::GetAtt"][0]}) for name, properties in MAPPINGS.values()}
 
     assert readers == {

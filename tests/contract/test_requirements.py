@@ -1,4 +1,4 @@
-"""Deployed packages are the tested ones, from package indexes only."""
+"""Deployed packages are the tested ones, and come only from package indexes."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The service models that the build makes contain what the code calls, as botocore has it."""
+"""The service models in the build contain what the code calls, as botocore has it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from service_models import BY_BOTOCORE, OPERATIONS, cut_down, write
 
 @pytest.fixture(scope="module", autouse=True)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The models of the installed botocore, which is the one that service_models.txt pins, where clients look."""
+    """The models reduced from the installed botocore, the version in service_models.txt, in the clients' path."""
     folder = tmp_path_factory.mktemp("service_models")
     write(Path(botocore.__file__).parent / "data", folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -26,7 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def _new_session() -> Session:
-    """Like `clients.session`. A new one each time, because clients change their session's models."""
+    """Like `clients.session`, but new each time, because clients change their session's models."""
     made: Session = clients.session.__wrapped__()
     return made
 

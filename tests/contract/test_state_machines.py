@@ -102,7 +102,7 @@ every_saga_task = each(("name", "state"), SAGA_TASKS.values(), ids=SAGA_TASKS)
 
 @cache
 def registered() -> dict[str, set[str]]:
-    """The states for which a function of several states has handlers, by the function's logical id."""
+    """The states with handlers of a shared function, by the function's logical id."""
     made = {name: getattr(import_module(one.module), one.handler) for name, one in FUNCTIONS.items()}
     return {name: set(handler.states) for name, handler in made.items() if hasattr(handler, "states")}
 
@@ -113,7 +113,7 @@ def called(function: str) -> dict[str, State]:
 
 
 def function_of(name: str, state: State) -> Function:
-    """The function that a state calls, of those that may have the state's name."""
+    """The function that a state calls, among those that may have the state's name."""
     if waits_for := FOR_ANY_STATE.get(state["Parameters"]["FunctionName"]):
         return FUNCTIONS[waits_for]
     several = [function for function, states in registered().items() if name in states]
@@ -263,7 +263,7 @@ def test_task_timeout_exceeds_the_function_timeout(name: str, state: State) -> N
 
 @every_lambda_task
 def test_lambda_service_errors_are_retried(name: str, state: State) -> None:
-    """A callback's timeout is not Lambda's: nobody has answered for days."""
+    """A callback's timeout is not Lambda's: it means that nobody has answered for days."""
     own = {"States.Timeout"} if is_callback(state) else set()
 
     assert {error for error in TRANSIENT_LAMBDA_ERRORS if not retries(state, error)} == own
@@ -312,7 +312,7 @@ def test_command_passes_only_its_names() -> None:
 
 
 def test_notice_goes_to_its_audience() -> None:
-    """NotifyUpdateOrderFail chooses by the outcome; tests/machines and tests/integration try both."""
+    """NotifyUpdateOrderFail chooses by the outcome; tests/machines and tests/integration test both."""
     tasks = (task for machine in MACHINES.values() for task in machine.tasks())
     notices = {name: state for name, state in tasks if ":sns:" in state["Resource"]}
     topics = {
@@ -335,7 +335,7 @@ def test_mail_subscription_has_no_filter() -> None:
 
 
 def outages() -> list[tuple[str, str, str, str]]:
-    """Machine, state, and its tries after an error and when it is throttled, as docs/scale.md has them."""
+    """Rows of docs/scale.md: machine, state, and its attempts after an error and when throttled."""
     text = (ROOT / "docs" / "scale.md").read_text()
     return re.findall(r"^\| `([\w-]+)`: `([^`]+)` \| (\d+ tries, [\d,]+ s) \| (\d+ tries, [\d,]+ s) \|$", text, re.M)
 

@@ -1,4 +1,4 @@
-"""No target of the Makefile rots: a test runs it, or a list says why none does and what runs it instead."""
+"""Every Makefile target stays tested: a test runs it, or a list says why none does and what runs it instead."""
 
 import re
 
@@ -50,7 +50,7 @@ def test_excluded_targets_have_a_reason_and_a_job(target: str, why: tuple[str, s
 
 
 def _paths(target: str, *variables: str) -> list[str]:
-    """The paths that the target's runs of pytest get."""
+    """The paths passed to pytest by the target."""
     lines = [line for line in recipe(target, *variables) if "-m pytest" in line]
     return [word for line in lines for word in line.split() if re.match(r"tests/\w", word)]
 

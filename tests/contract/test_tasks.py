@@ -1,4 +1,4 @@
-"""The machine of tasks: what it carries, how many events it takes, and which errors it tries again."""
+"""The machine of tasks: its data, its number of events, and the errors that it retries."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ every_task = pytest.mark.parametrize("name", TASKS)
 
 
 def events_of(state: State) -> int:
-    """The most events of a Task: each try of each retrier, its entry and its exit."""
+    """The maximum number of events of a Task: each attempt of each retrier, its entry and its exit."""
     tries = 1 + sum(retrier["MaxAttempts"] for retrier in state["Retry"])
     return ENTERED_AND_EXITED + EVENTS_OF_A_TRY * tries
 
@@ -87,7 +87,7 @@ def test_machine_outlives_the_longest_task() -> None:
 
 
 def test_finish_waits_for_the_function_of_an_item() -> None:
-    """45 s are left then for the rows of 1,000 items."""
+    """It leaves 45 s for the rows of 1,000 items."""
     longest = FUNCTIONS["RunTaskItemFunction"].timeout
 
     for waiting in ("FinishTaskFunction", "TaskEndedFunction"):

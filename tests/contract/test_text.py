@@ -1,4 +1,4 @@
-"""Every door for text that people write refuses what nobody can see, names the field, and accepts what it should."""
+"""Every entry point for text by people refuses invisible text, names the field, and accepts valid text."""
 
 import json
 import sys

@@ -59,7 +59,7 @@ LARGEST_PARAMETER = TEMPLATE["Parameters"]["MaxImportRows"]
 
 
 class Context:
-    """Of a new invocation."""
+    """The Lambda context of a new invocation."""
 
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds

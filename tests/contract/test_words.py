@@ -55,7 +55,7 @@ def texts() -> Iterator[Path]:
 
 @cache
 def found() -> list[tuple[str, str]]:
-    """(the refused word as in INSTEAD, where it is) of all texts."""
+    """Pairs of a banned word as in INSTEAD and its place, in all texts."""
     words = list(INSTEAD)
     return [
         (

@@ -1,4 +1,4 @@
-"""Cases of how AWS behaves: each says where AWS documents it, and whether MiniStack lacks it."""
+"""Cases of AWS behaviour: each quotes AWS's documentation, and says if MiniStack lacks it."""
 
 import json
 import time
@@ -94,11 +94,11 @@ class Run:
         return self.lab.states.describe_execution(executionArn=self.arn)
 
     def ended(self) -> Any:
-        """Its description at the end. Raises TimeoutError."""
+        """Wait for its end. Returns its description. Raises TimeoutError."""
         return self.lab.account.ended(self.arn)
 
     def end(self) -> tuple[str, Any]:
-        """Its status, and its output or error, at the end."""
+        """Its status and its output or error, at the end."""
         found = self.ended()
         return found["status"], json.loads(found["output"]) if found["status"] == "SUCCEEDED" else found.get("error")
 
@@ -110,11 +110,11 @@ class Run:
         return [event["type"] for event in self.events()]
 
     def entered(self) -> list[str]:
-        """The states in the order in which they were entered."""
+        """The states in the order of entry."""
         return [one["stateEnteredEventDetails"]["name"] for one in self.events() if "StateEntered" in one["type"]]
 
     def until(self, holds: Callable[["Run"], bool]) -> None:
-        """Raises TimeoutError."""
+        """Wait for a condition. Raises TimeoutError."""
         deadline = time.monotonic() + _SECONDS
         while not holds(self):
             if time.monotonic() > deadline:
@@ -125,12 +125,12 @@ class Run:
         self.lab.states.stop_execution(executionArn=self.arn)
 
     def redrive(self) -> str:
-        """The error code; "" if it goes on."""
+        """Redrive the execution. Returns the error code; "" if it succeeds."""
         return self.lab.answer("redrive_execution", executionArn=self.arn)
 
 
 def machine(**states: Definition) -> Definition:
-    """A machine of states that follow one another, as far as they do not say something else."""
+    """A machine of states in sequence, unless they say otherwise."""
     names = list(states)
     for name, following in zip(names, [*names[1:], None], strict=True):
         if states[name]["Type"] not in {"Fail", "Succeed", "Choice"} and "Next" not in states[name]:
@@ -139,7 +139,7 @@ def machine(**states: Definition) -> Definition:
 
 
 def callback(queue: str, **fields: Any) -> Definition:
-    """A task that waits for the answer to the token in its message."""
+    """A task that waits for the response to the token in its message."""
     body = {"token.$": "$$.Task.Token", "input.$": "$"}
     return {
         "Type": "Task",

@@ -1,4 +1,4 @@
-"""Emulators without a stack: MiniStack as it comes, with the patches, and with AWS's limits."""
+"""Emulators without a stack: unpatched MiniStack, the patched emulator, and one with AWS's limits."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,14 @@ from tests.kit.ministack import HISTORY, SOON, TRANSACTION_SECONDS, Account, as_
 
 @pytest.fixture(scope="session")
 def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    """MiniStack as it comes, with the same settings as ours."""
+    """Unpatched MiniStack, with the same settings as the emulator."""
     with as_it_comes(tmp_path_factory.mktemp("upstream"), **SOON) as account:
         yield account
 
 
 @pytest.fixture(scope="session")
 def ours() -> Iterator[Account]:
-    """An emulator without a stack."""
+    """The patched emulator, without a stack."""
     with emulator.attached(SOON) as started:
         yield Account(started.endpoint)
 

@@ -1,4 +1,4 @@
-"""How a Distributed Map state reads its dataset and makes its children's inputs, on AWS."""
+"""AWS behaviour of a Distributed Map state: reading its dataset and building its children's inputs."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ def distributed(processor: Definition, kind: str = "STANDARD", **fields: Any) ->
 
 
 def echo(**fields: Any) -> Definition:
-    """A machine whose Distributed Map puts out each child's input."""
+    """A machine whose Distributed Map outputs each child's input."""
     return machine(All=distributed(machine(Give={"Type": "Pass"}), **fields))
 
 
@@ -42,17 +42,17 @@ def reader(place: str, key: str = "data", **config: Any) -> Definition:
 
 
 def read(body: str | bytes, given: Any = None, **config: Any) -> Callable[[Lab], Any]:
-    """How an execution ends that reads a file."""
+    """Run an execution that reads a file. Returns its end."""
     return lambda lab: lab.start(echo(ItemReader=reader(bucket(lab, data=body), **config)), given).end()
 
 
 def given(value: Any, **fields: Any) -> Callable[[Lab], Any]:
-    """How an execution ends that iterates over `$.all`."""
+    """Run an execution that iterates over `$.all`. Returns its end."""
     return lambda lab: lab.start(echo(ItemsPath="$.all", **fields), value).end()
 
 
 def inline(value: Any) -> Callable[[Lab], Any]:
-    """How an execution ends that iterates over `$.all` in an inline Map."""
+    """Run an execution that iterates over `$.all` in an inline Map. Returns its end."""
     return lambda lab: lab.start(machine(All=each(machine(Give={"Type": "Pass"}), ItemsPath="$.all")), value).end()
 
 
@@ -65,7 +65,7 @@ def batches(*items: list[Any]) -> tuple[str, Any]:
 
 
 def delimited(lab: Lab) -> Any:
-    """The names of the delimiters with which a file has two columns."""
+    """The names of the delimiters that give a file two columns."""
     signs = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
     runs = {name: read(f"a{sign}b\n1{sign}2\n", **_FIRST, CSVDelimiter=name)(lab) for name, sign in signs.items()}
     return [name for name, end in runs.items() if end == ("SUCCEEDED", [{"a": "1", "b": "2"}])]
@@ -109,7 +109,7 @@ def version(lab: Lab) -> Any:
 
 
 def jsonata(lab: Lab) -> Any:
-    """With every field that may be an expression."""
+    """A machine in which every field that may be an expression is one."""
     source = reader(bucket(lab, data="a\n1\n2\n3\n"), **_FIRST, MaxItems="{% 1 + 1 %}")
     where = source.pop("Parameters")
     all_items = distributed(

@@ -1,4 +1,4 @@
-"""How executions, callbacks, Parallel and inline Map states behave on AWS."""
+"""AWS behaviour of executions, callbacks, Parallel and inline Map states."""
 
 import json
 import time
@@ -46,7 +46,7 @@ def started(lab: Lab, given: Any = None, **fields: Any) -> tuple[Run, str, str]:
 
 
 def closed(how: Callable[[Lab, Run, str], Any]) -> Callable[[Lab], list[str]]:
-    """What a token answers to success, failure and heartbeat once its task is closed."""
+    """The responses for a token to success, failure and heartbeat once its task is closed."""
 
     def observe(lab: Lab) -> list[str]:
         run, _, token = started(lab)
@@ -194,7 +194,7 @@ def iteration_fails(lab: Lab) -> Any:
 
 
 def most_at_once(**fields: Any) -> Callable[[Lab], int]:
-    """How many iterations have been inside at the same time."""
+    """The maximum number of concurrent iterations."""
 
     def observe(lab: Lab) -> int:
         each_waits = each(machine(Wait=wait(0.3)), ItemsPath="$.items", **fields)
@@ -216,7 +216,7 @@ def indexes(lab: Lab) -> Any:
 
 
 def redriven(lab: Lab) -> tuple[Run, str]:
-    """An execution whose second state was refused, redriven; and the queue of its messages."""
+    """A redriven execution whose second state had failed, and the queue of its messages."""
     queue = lab.queue()
     run = lab.start(machine(First=give({"n": 1}), Ask=callback(queue), Last={"Type": "Pass"}))
     lab.fail(lab.message(queue)["token"])
@@ -322,7 +322,7 @@ def event_of_a_timeout(lab: Lab) -> Any:
 
 
 def expressions(lab: Lab, **seconds: str) -> Any:
-    """How a task ends whose seconds are JSONata expressions."""
+    """Run a task whose seconds are JSONata expressions. Returns its end."""
     body = {"token": "{% $states.context.Task.Token %}"}
     ask = callback(lab.queue(), **seconds)
     ask["Arguments"] = {**ask.pop("Parameters"), "MessageBody": body}
@@ -330,7 +330,7 @@ def expressions(lab: Lab, **seconds: str) -> Any:
 
 
 def worker(act: Callable[[Lab, Run, str], Any]) -> Callable[[Lab], Any]:
-    """What an activity's token answers once its task is closed."""
+    """The responses for an activity's token once its task is closed."""
 
     def observe(lab: Lab) -> Any:
         activity = lab.states.create_activity(name=lab.queue().rpartition("/")[2])["activityArn"]
@@ -353,7 +353,7 @@ def token_of_a_stopped_branch(lab: Lab) -> Any:
 
 
 def uncaught(error: Definition, *names: str) -> Callable[[Lab], Any]:
-    """How an execution ends whose inner state fails, with a catcher of these names around it."""
+    """Run an execution whose inner state fails inside a catcher for these names. Returns its end."""
     catch = [{"ErrorEquals": list(names), "Next": "Caught"}]
     definition = machine(Try=parallel(machine(Bad=error), Catch=catch, Next="Caught"), Caught=give("caught"))
     return lambda lab: lab.start(definition, {"number": 1, "all": ["more than a few bytes"]}).end()
@@ -388,7 +388,7 @@ def failed_intrinsic(lab: Lab) -> Any:
 
 
 def first_events_of_branches(lab: Lab) -> Any:
-    """Which event came before the first one of each branch, and before the second state of each."""
+    """The events before the first one of each branch, and before the second state of each."""
     branch = {"StartAt": "A", "States": {"A": {**wait(0.2), "Next": "B"}, "B": {"Type": "Pass", "End": True}}}
     other = {"StartAt": "C", "States": {"C": {**wait(0.1), "Next": "D"}, "D": {"Type": "Pass", "End": True}}}
     run = lab.start(machine(Both=parallel(branch, other)))
@@ -404,7 +404,7 @@ def first_events_of_branches(lab: Lab) -> Any:
 
 
 def definition_of_an_execution(lab: Lab) -> Any:
-    """The first state of the definition of an execution whose machine was updated meanwhile."""
+    """The first state of an execution's definition after an update of its machine."""
     run, _, token = started(lab)
     machine_arn = run.described()["stateMachineArn"]
     lab.states.update_state_machine(stateMachineArn=machine_arn, definition=json.dumps(machine(New=give(1))))

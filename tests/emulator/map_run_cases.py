@@ -1,4 +1,4 @@
-"""How a Map Run goes, and what it writes, on AWS."""
+"""AWS behaviour of a Map Run, and its output files."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _ABORTED = f"{API}, MapRunExecutionCounts: aborted: stopped by Step Functions be
 
 
 def judging(**fields: Any) -> Any:
-    """A machine whose children refuse the item "no", take two seconds over "slow", and give back what is left."""
+    """A machine whose children fail for the item "no", take two seconds for "slow", and return the others."""
     choices = [
         {"Variable": "$.is", "StringEquals": "no", "Next": "Refuse"},
         {"Variable": "$.is", "StringEquals": "slow", "Next": "Wait"},
@@ -28,7 +28,7 @@ def judging(**fields: Any) -> Any:
 
 
 def judged(*items: str, given: Any = None, **fields: Any) -> Callable[[Lab], Any]:
-    """How an execution over these items ends."""
+    """Run an execution over these items. Returns its end."""
     return lambda lab: judge(lab, *items, given=given, **fields).end()
 
 
@@ -44,7 +44,7 @@ def map_runs(run: Run) -> list[Any]:
 
 
 def counts(run: Run, kind: str = "executionCounts") -> dict[str, int]:
-    """The counters of its Map Run that are not 0."""
+    """The nonzero counters of its Map Run."""
     return {name: count for name, count in map_runs(run)[-1][kind].items() if count}
 
 
@@ -60,7 +60,7 @@ def counted(*items: str, **fields: Any) -> Callable[[Lab], Any]:
 
 
 def children(run: Run) -> list[Run]:
-    """Those of its newest Map Run, in the order of their start."""
+    """The children of its newest Map Run, in the order of their start."""
     found = run.lab.states.list_executions(mapRunArn=map_runs(run)[-1]["mapRunArn"])["executions"]
     return [Run(run.lab, one["executionArn"]) for one in sorted(found, key=lambda one: one["startDate"])]
 
@@ -102,7 +102,7 @@ def batched(percentage: int) -> Callable[[Lab], Any]:
 
 
 def told(lab: Lab) -> Any:
-    """What the API tells of a Map Run: its limits, which come from paths, and how many children it lists."""
+    """The description of a Map Run by the API: its limits, which come from paths, and its number of listed children."""
     paths = {"MaxConcurrencyPath": "$.c", "ToleratedFailureCountPath": "$.n", "ToleratedFailurePercentagePath": "$.p"}
     run = judge(lab, "yes", "no", given={"c": 3, "n": 1, "p": 60}, **paths)
     run.ended()
@@ -113,7 +113,7 @@ def told(lab: Lab) -> Any:
 
 
 def timed_out(lab: Lab) -> Any:
-    """As `stopped`, but the parent's time is over."""
+    """As `stopped`, but the parent times out."""
     states = judging(ItemsPath="$.all", MaxConcurrency=1, kind="EXPRESS")
     run = lab.start({**states, "TimeoutSeconds": 1}, {"all": ["slow", "yes"]})
     status, right_after = run.end()[0], map_runs(run)[-1]["status"]
@@ -122,7 +122,7 @@ def timed_out(lab: Lab) -> Any:
 
 
 def stopped(lab: Lab, kind: str) -> Any:
-    """The status of a Map Run right after its parent is stopped and in the end, and its counters."""
+    """The status of a Map Run right after its parent is stopped and at the end, and its counters."""
     run = judge(lab, "slow", "yes", "yes", MaxConcurrency=1, kind=kind)
     run.until(lambda run: bool(map_runs(run)) and counts(run).get("running") == 1)
     run.stop()
@@ -132,7 +132,7 @@ def stopped(lab: Lab, kind: str) -> Any:
 
 
 def written(lab: Lab, *items: str, export: Any = None, **fields: Any) -> dict[str, Any]:
-    """What a ResultWriter writes, by the name of the file; and the end of the execution."""
+    """The output of a ResultWriter, by file name; and the end of the execution."""
     name, s3 = bucket(lab), lab.account.client("s3")
     target = {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": name, "Prefix": "out"}}
     run = judge(lab, *items, ResultWriter={**target, **(export or {})}, **fields)
@@ -144,7 +144,7 @@ def written(lab: Lab, *items: str, export: Any = None, **fields: Any) -> dict[st
 
 
 def layout(lab: Lab) -> Any:
-    """The files, whether the output names the manifest, and whether it tells their sizes."""
+    """The files, and two flags: the output names the manifest; it states their sizes."""
     found = written(lab, "yes", "no", ToleratedFailureCount=1)
     output = found["end"][1]
     manifest, details = json.loads(found["out/RUN/manifest.json"]), output["ResultWriterDetails"]
@@ -156,7 +156,7 @@ def layout(lab: Lab) -> Any:
 
 
 def file_of(name: str, *items: str, **fields: Any) -> Callable[[Lab], Any]:
-    """What a file has of each child: its input, status and, if there is one, output."""
+    """The entry of each child in a file: its input, status and, if there is one, output."""
 
     def observe(lab: Lab) -> Any:
         found = json.loads(written(lab, *items, **fields)[f"out/RUN/{name}_0.json"])
@@ -187,7 +187,7 @@ def transformed(kind: str, **config: Any) -> Callable[[Lab], Any]:
 
 
 def redriven(lab: Lab) -> Any:
-    """The inputs of the tasks before and after a redrive, its counters, and how often each child was redriven."""
+    """The inputs of the tasks before and after a redrive, its counters, and the redrive count of each child."""
     queue = lab.queue()
     child = machine(Ask=callback(queue))
     run = lab.start(machine(All=distributed(child, ItemsPath="$.all", MaxConcurrency=1)), {"all": ["a", "b", "c"]})
@@ -229,7 +229,7 @@ def retried(lab: Lab) -> Any:
 
 
 def named(lab: Lab, kind: str) -> Any:
-    """The last but one part of the Map Run's ARN, and the kind and the label in its child's."""
+    """The second to last part of the Map Run's ARN, and the kind and the label in its child's."""
     run = judge(lab, "yes", Label="rows", kind=kind)
     run.ended()
     machine_name = run.arn.split(":")[6]

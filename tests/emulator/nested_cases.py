@@ -1,4 +1,4 @@
-"""How executions behave that a state starts and waits for."""
+"""AWS behaviour of executions that a state starts and waits for."""
 
 import json
 import uuid

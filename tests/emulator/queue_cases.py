@@ -1,4 +1,4 @@
-"""How topics and standard queues behave on AWS, as far as the stack relies on it."""
+"""AWS behaviour of topics and standard queues, as far as the stack relies on it."""
 
 import json
 import time
@@ -17,7 +17,7 @@ _SECONDS = 20
 
 @dataclass(frozen=True)
 class Pair:
-    """A queue and its dead-letter queue, which a message reaches when it was received twice."""
+    """A queue and its dead-letter queue, which a message reaches after it was received twice."""
 
     lab: Lab
     url: str
@@ -75,7 +75,7 @@ def published(
     seconds: float = _SECONDS,
     **message: Any,
 ) -> Any:
-    """The first message of a queue behind a topic, after one was published; None if none comes soon."""
+    """Publish to a topic. Returns the first message of the queue behind it; None if none arrives soon."""
     sns, url = lab.account.client("sns"), lab.queue()
     topic = sns.create_topic(Name=f"t-{uuid.uuid4().hex[:12]}")["TopicArn"]
     policy = {"Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage"}
@@ -108,7 +108,7 @@ def poisoned(lab: Lab) -> Any:
 
 
 def moved(lab: Lab) -> Any:
-    """A message that was moved back: its body and group, whether its id is new, and its receives."""
+    """A message after its move back: its body and group, if its id is new, and its receive count."""
     pair = Pair.new(lab)
     before = pair.poisoned()
     sqs(lab).start_message_move_task(SourceArn=arn(lab, pair.dead))
@@ -130,7 +130,7 @@ def listed(lab: Lab) -> Any:
 
 
 def refused(lab: Lab) -> Any:
-    """Whether the queue of no redrive policy is refused."""
+    """The error code of a redrive from a queue without a redrive policy; "" if accepted."""
     try:
         sqs(lab).start_message_move_task(SourceArn=arn(lab, lab.queue()))
     except sqs(lab).exceptions.ClientError as error:

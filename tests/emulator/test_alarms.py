@@ -1,4 +1,4 @@
-"""Alarms on metric math, which MiniStack refuses and the patch `alarms` accepts."""
+"""Alarms on metric math, which MiniStack rejects and the patch `alarms` accepts."""
 
 import json
 from typing import Any

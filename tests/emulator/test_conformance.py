@@ -1,4 +1,4 @@
-"""The local engine does what AWS documents; where MiniStack does not, it still does not."""
+"""The local engine behaves as AWS documents; where MiniStack did not, it still does not."""
 
 from concurrent.futures import Future
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.local_only("are about the local stack itself")
 
 
 def observed(account: Account, cases: list[Case]) -> dict[str, "Future[Any]"]:
-    """Each case, most of which wait, in a thread of its own."""
+    """Observations of all cases. Most of them wait, so each has its own thread."""
     lab = Lab(account, account.role("conformance", may="*"))
     pool = Threads(12)
     return {case.name: pool.submit(case.observe, lab) for case in cases}

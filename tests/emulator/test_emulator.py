@@ -1,4 +1,4 @@
-"""The emulator's process: it comes up alone, ends whole, and neither kills nor loses what is not its own."""
+"""The emulator's process: it starts alone, stops completely, and neither kills nor loses anything foreign."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def _family(started: Emulator) -> list[psutil.Process]:
 
 
 def _alive(processes: list[psutil.Process], *, within: float) -> list[psutil.Process]:
-    """Those that have not ended after some seconds."""
+    """The processes that have not ended after some seconds."""
     alive: list[psutil.Process] = psutil.wait_procs(processes, timeout=within)[1]
     return [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
 
@@ -58,7 +58,7 @@ def _home(port: int) -> Path:
 
 
 def _employ(started: Emulator) -> list[Function]:
-    """Two functions: the worker of one waits for its next call, that of the other is busy for as long as tests last."""
+    """Deploy two functions: the worker of one waits for its next call; that of the other stays busy during tests."""
     idle, busy = (Account(started.endpoint).function(SLEEP) for _ in range(2))
     assert idle.call().error is None
     hasty = busy.account.client("lambda", seconds=1)
@@ -71,7 +71,7 @@ def _employ(started: Emulator) -> list[Function]:
 
 @contextmanager
 def _starting(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], Emulator]]:
-    """A program that starts an emulator and goes on, and the emulator."""
+    """A program that starts an emulator and keeps running, and the emulator."""
     command = [sys.executable, "-c", START, *arguments]
     with program(command, env=with_sources_on_path(), stdout=subprocess.PIPE) as starter:
         assert starter.stdout
@@ -94,7 +94,7 @@ def _stranger() -> Iterator[psutil.Process]:
 
 
 def _leave_behind(port: int, content: str) -> None:
-    """Leave behind what a crashed emulator leaves."""
+    """Create the files of a crashed emulator."""
     _home(port).mkdir(parents=True)
     (_home(port) / "emulator.log").touch()
     (_home(port) / "process.json").write_text(content)
@@ -102,7 +102,7 @@ def _leave_behind(port: int, content: str) -> None:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A free port. Whatever a test leaves there is ended."""
+    """A free port. An emulator that a test leaves there is ended."""
     chosen = emulator.free_port()
     yield chosen
     for process in _started_here(chosen):
@@ -112,7 +112,7 @@ def port() -> Iterator[int]:
 
 
 def _started_here(port: int) -> list[psutil.Process]:
-    """Emulators of a port that this very process has started, recorded or not."""
+    """Emulators on a port that this process has started, recorded or not."""
     return [process for process in psutil.Process().children() if _gateway(process) == str(port)]
 
 

@@ -1,4 +1,4 @@
-"""What a first deployment leaves behind that fails: nothing that has to be deleted by hand before the next."""
+"""A failed first deployment leaves nothing that must be deleted by hand before the next."""
 
 import json
 
@@ -16,7 +16,7 @@ FAILING = {"Type": "AWS::SQS::Queue", "Properties": {"MessageRetentionPeriod": 1
 
 
 def test_failed_first_deployment_leaves_nothing_behind(ours: Account) -> None:
-    """CloudFormation on AWS leaves protected tables, until their protection is off: docs/operations.md."""
+    """CloudFormation on AWS leaves protected tables until their protection is off: docs/operations.md."""
     cloudformation = ours.client("cloudformation")
     kept = {name: body for name, body in RESOURCES.items() if "DeletionPolicy" in body}
     resources = {name: {**body, "Properties": Stack().resolve(body["Properties"])} for name, body in kept.items()}

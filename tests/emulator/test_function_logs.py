@@ -1,4 +1,4 @@
-"""What a function logs has all its fields, in the format that the template sets."""
+"""A function's log lines have all their fields, in the format that the template sets."""
 
 import base64
 import json

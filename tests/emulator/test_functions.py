@@ -1,4 +1,4 @@
-"""Differences between MiniStack and AWS that the local engine's patches correct: each is still there without them."""
+"""Differences between MiniStack and AWS that the local engine's patches correct: each still exists without them."""
 
 import json
 import subprocess
@@ -152,7 +152,7 @@ def test_dead_worker_is_replaced(ours: Account) -> None:
 
 
 def _busy_while_another_dies(account: Account, home: Path) -> Answer:
-    """The answer of a call that is at work while a worker of the same function is killed at its start."""
+    """The response of a call in flight while another worker of the same function is killed at its start."""
     function = account.function(SLEEP_OR_DIE_AT_START.replace("HOME", str(home)))
     with Threads(1) as pool:
         busy = pool.submit(function.call, {"seconds": 3})

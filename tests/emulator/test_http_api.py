@@ -1,4 +1,4 @@
-"""HTTP APIs that SAM makes of events, also in a nested stack: the patches `http_api` and `nested_stacks`.
+"""HTTP APIs that SAM creates from events, also in a nested stack: the patches `http_api` and `nested_stacks`.
 
 What AWS documents is quoted from the API Gateway developer guide: [routes] http-api-develop-routes, [cors]
 http-api-cors, [jwt] http-api-jwt-authorizer, [format] http-api-develop-integrations-lambda; and from its model [model].
@@ -94,7 +94,7 @@ class Api:
     tokens: dict[str, str] = field(default_factory=dict)
 
     def send(self, method: str, path: str, headers: dict[str, str], body: str | None = None) -> tuple[int, Any, Any]:
-        """The status, the headers and the body of the answer. A header may name a token."""
+        """Send a request. Returns the status, the headers and the body. A header may name a token."""
         port = urlsplit(self.account.endpoint).port
         sent = {"Host": f"{self.name}.execute-api.localhost:{port}"}
         sent |= {name: value.format(**self.tokens) for name, value in headers.items()}
@@ -145,7 +145,7 @@ def shop(ours: Account) -> Api:
 
 
 def nested(account: Account, path: str) -> Any:
-    """A template whose child has the small one."""
+    """A template whose child contains the small one."""
     s3, name = account.client("s3"), f"b-{uuid.uuid4().hex[:12]}"
     s3.create_bucket(Bucket=name)
     s3.put_object(Bucket=name, Key="child.json", Body=json.dumps(small(path)))
@@ -183,7 +183,7 @@ def test_ministack_still_leaves_nested_templates_untransformed(upstream: Account
 
 @dataclass(frozen=True)
 class Case:
-    """A request, what its answer has, and AWS's sentence. found: members of the body, by their path."""
+    """A request and its expected response. source: AWS's sentence. found: members of the body, by their path."""
 
     source: str
     method: str

@@ -1,4 +1,4 @@
-"""The first commands of a newcomer, each on a stack of its own: `make demo`, and `make up`."""
+"""The first commands of a newcomer, each on its own stack: `make demo` and `make up`."""
 
 import os
 import subprocess
@@ -47,7 +47,7 @@ def _shown_in_readme(title: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The commands leave nothing in the folder for temporary files."""
+    """Checks that the commands leave nothing in the folder for temporary files."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     yield
     assert list(tmp_path.iterdir()) == []
@@ -70,14 +70,14 @@ def test_demo_ends_as_expected() -> None:
 
 
 def _is_ledger(rows: list[list[str]]) -> None:
-    """On a busy machine, an answer of the gateway may come too late: then requests are repeated, and nothing else."""
+    """Check the ledger. On a busy machine the gateway may respond late; then requests are repeated, nothing else."""
     assert {what: end for what, _, _, _, *end in rows} == {what: end for what, (_, end) in LEDGER.items()}
     for what, *requests in rows:
         assert all(int(number) >= least for number, least in zip(requests, LEDGER[what][0], strict=False))
 
 
 def _rows(printed: list[str], title: str) -> list[list[str]]:
-    """The cells of a table below its head."""
+    """The cells of a table below its header."""
     begin = printed.index(title)
     end = next(at for at in range(begin, len(printed)) if printed[at].startswith("└"))
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in printed[begin:end] if line[0] == "│"]

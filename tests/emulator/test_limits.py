@@ -34,7 +34,7 @@ def throttled() -> Iterator[Account]:
 
 
 def machine(account: Account, states: Any, name: str = "", **more: Any) -> str:
-    """The ARN of a new machine, whose first state is its first."""
+    """The ARN of a new machine that starts with its first state."""
     name = name or f"m-{uuid.uuid4().hex[:12]}"
     definition = json.dumps({"StartAt": next(iter(states)), "States": states})
     created = account.client("stepfunctions").create_state_machine(
@@ -59,7 +59,7 @@ def each(**settings: Any) -> Any:
 
 
 def at_once(account: Account, items: int, **settings: Any) -> int:
-    """How many iterations of an inline Map have begun before one ends."""
+    """The number of iterations of an inline Map that start before one ends."""
     execution = start(account, machine(account, each(**settings)), list(range(items)))
     assert account.ended(execution)["status"] == "SUCCEEDED"
     types = [event["type"] for event in history(account, execution)]
@@ -92,7 +92,7 @@ DATA_LIMIT = "States.DataLimitExceeded"
 
 
 def caught(*names: str) -> Any:
-    """A Parallel state that fails by too much output, and what catches it."""
+    """A Parallel state that fails by too much output, with a catcher for these errors."""
     branch = {"StartAt": "Twice", "States": {"Twice": {**TWICE, "End": True}}}
     parallel = {"Type": "Parallel", "Branches": [branch], "End": True}
     catch = [{"ErrorEquals": list(names), "ResultPath": None, "Next": "Caught"}]
@@ -101,7 +101,7 @@ def caught(*names: str) -> Any:
 
 @dataclass(frozen=True)
 class Payload:
-    """source: AWS's sentence. given: the input's size in bytes. found: the execution's status and error."""
+    """A payload. source: AWS's sentence. given: the input's size in bytes. found: the execution's status and error."""
 
     source: str
     states: Any
@@ -191,7 +191,7 @@ def labelled(*labels: str) -> Any:
 
 @dataclass(frozen=True)
 class Refused:
-    """source: AWS's sentence. code: of the error; None for none."""
+    """A refused request. source: AWS's sentence. code: of the error; None for none."""
 
     source: str
     code: str | None
@@ -214,7 +214,7 @@ MACHINES = {
 
 
 def code(request: Any, *args: Any, **kwargs: Any) -> str | None:
-    """The code of the error of a request."""
+    """The error code of a request."""
     try:
         request(*args, **kwargs)
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""What is too slow or too quick to be observed of a Map Run and its children."""
+"""Behaviour of a Map Run and its children that is too slow or too fast to be observed."""
 
 from typing import Any
 

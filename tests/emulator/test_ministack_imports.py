@@ -30,7 +30,7 @@ DEFINITION = {
 
 
 def history(account: Account, items: list[int]) -> tuple[Any, list[Any]]:
-    """What a Map over the items comes to, and the events on the way."""
+    """The output of a Map over the items, and its events."""
     states, name = account.client("stepfunctions"), f"m-{uuid.uuid4().hex[:12]}"
     machine = states.create_state_machine(name=name, definition=json.dumps(DEFINITION), roleArn=account.role(name))
     arn = machine["stateMachineArn"]
@@ -49,7 +49,7 @@ def bucket(account: Account) -> str:
 
 
 def event_of_an_upload(account: Account) -> tuple[str, Any]:
-    """The version of a new object, and the event that EventBridge delivers of it."""
+    """The version of a new object, and the event that EventBridge delivers for it."""
     s3, sqs, events, name = account.client("s3"), account.client("sqs"), account.client("events"), bucket(account)
     s3.put_bucket_notification_configuration(Bucket=name, NotificationConfiguration={"EventBridgeConfiguration": {}})
     queue = sqs.create_queue(QueueName=name)["QueueUrl"]
@@ -121,7 +121,7 @@ def test_range_past_the_end_of_a_version_is_refused(ours: Account) -> None:
 
 
 def seen(account: Account, *, exempt: bool) -> str:
-    """What a role reads, or the error's code, where a bucket policy exempts one role. exempt: that one."""
+    """The text that a role reads, or the error code, if a bucket policy exempts one role. exempt: use that role."""
     s3, name = account.client("s3"), bucket(account)
     roles = {which: account.role(f"{name}-{which}", may="s3:GetObject") for which in (True, False)}
     deny = {"Effect": "Deny", "Principal": "*", "Action": "s3:GetObject", "NotResource": f"arn:aws:s3:::{name}/b"}

@@ -1,4 +1,4 @@
-"""The gap of MiniStack that src/stepwise/local/emulator/patches/tasks.py closes: still there, and closed here."""
+"""The feature added by src/stepwise/local/emulator/patches/tasks.py: still missing in MiniStack, present here."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def settings(tmp_path: Path) -> dict[str, str]:
 
 
 def run(account: Account, case: str) -> tuple[Any, list[str]]:
-    """How an execution of a test case ended, and the kinds of its events."""
+    """The end of an execution of a test case, and the kinds of its events."""
     states = account.client("stepfunctions")
     role = account.role(f"r-{case}", may="lambda:InvokeFunction")
     arn = states.create_state_machine(name="Retried", definition=json.dumps(DEFINITION), roleArn=role)[

@@ -1,4 +1,4 @@
-"""Nested stacks: what MiniStack lacks, the patch `nested_stacks` has. An update keeps names and state."""
+"""Nested stacks: features missing in MiniStack that the patch `nested_stacks` adds. An update keeps names and state."""
 
 import copy
 import json
@@ -165,7 +165,7 @@ class Application:
     name: str
 
     def deploy(self, child: dict[str, Any], *, update: bool = False) -> str:
-        """Create or update the stacks. Returns the status of the root's."""
+        """Create or update the stacks. Returns the root stack's status."""
         s3, key = self.account.client("s3"), uuid.uuid4().hex
         s3.put_object(Bucket=self.name, Key=key, Body=json.dumps(child))
         below = {"TemplateURL": f"{self.account.endpoint}/{self.name}/{key}", "Parameters": {"Name": key}}
@@ -190,13 +190,13 @@ class Application:
 
     @property
     def given(self) -> str:
-        """The output of the stack below."""
+        """The output of the nested stack."""
         (output,) = self.stack["Outputs"]
         return str(output["OutputValue"])
 
     @property
     def names(self) -> dict[str, str]:
-        """Physical ids of the resources below, by logical id."""
+        """Physical ids of the nested resources, by logical id."""
         found = resources(self.account.client("cloudformation"), self.name)
         return {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in found}
 
@@ -275,7 +275,7 @@ def test_resource_skipped_by_an_update_keeps_its_attributes(ours: Account) -> No
 
 
 def test_update_keeps_names_and_state(ours: Account, tmp_path: Path) -> None:
-    """Rows, messages and objects stay. An execution and a call in flight end as they began."""
+    """Rows, messages and objects stay. An execution and a call in flight end as they started."""
     root = application(ours)
     assert root.deploy(every_kind(changed=False)) == "CREATE_COMPLETE"
     before = root.names

@@ -1,4 +1,4 @@
-"""The tools from their wheel alone, on a small SAM application in another folder."""
+"""The tools installed from their wheel alone, on a small SAM application in another folder."""
 
 import json
 import os

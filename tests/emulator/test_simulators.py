@@ -1,4 +1,4 @@
-"""The servers beside the emulator: they start with it, are found from its environment, and end with it."""
+"""The servers beside the emulator: they start with it, are found through its environment, and end with it."""
 
 import json
 import os

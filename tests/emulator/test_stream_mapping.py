@@ -1,4 +1,4 @@
-"""Event source mappings of DynamoDB streams: what MiniStack lacks, the patch `stream_mapping` has."""
+"""Event source mappings of DynamoDB streams: features missing in MiniStack that the patch `stream_mapping` adds."""
 
 import json
 import time
@@ -60,7 +60,7 @@ SECONDS = 120
 
 @dataclass(frozen=True)
 class Stream:
-    """A table with a stream, a function that notes what it gets, and a bucket for what it fails at."""
+    """A table with a stream, a function that records its batches, and a bucket for its failures."""
 
     account: Account
     table: str
@@ -70,12 +70,12 @@ class Stream:
     notes: Path
 
     def write(self, *names: str) -> None:
-        """One insert each, in this order."""
+        """Insert these items one by one, in this order."""
         for name in names:
             self.account.client("dynamodb").put_item(TableName=self.table, Item={"pk": {"S": name}})
 
     def map(self, **settings: Any) -> None:
-        """Let the function read the stream from its beginning: what is written already comes as one batch."""
+        """Let the function read the stream from its beginning: existing records arrive as one batch."""
         usual = {
             "BatchSize": 10,
             "MaximumRetryAttempts": RETRIES,
@@ -100,7 +100,7 @@ class Stream:
         return {name for call in self.calls for name in call}
 
     def kept(self) -> list[dict[str, Any]]:
-        """The invocation records in the bucket, in their order; their keys say no more than the second."""
+        """The invocation records in the bucket, in order; their keys are only precise to the second."""
         s3 = self.account.client("s3")
         objects = s3.list_objects_v2(Bucket=self.bucket).get("Contents", [])
         bodies = [s3.get_object(Bucket=self.bucket, Key=one["Key"])["Body"].read() for one in objects]
@@ -155,7 +155,7 @@ def test_ministack_still_neither_bisects_nor_gives_up(upstream: Account, tmp_pat
 
 
 def waits_for_the_other(account: Account, tmp_path: Path, seconds: int) -> bool:
-    """Whether a record waits for the function of another table's mapping to end. seconds: what that takes."""
+    """True if a record waits for the function of another table's mapping to end. seconds: duration of that function."""
     slow = stream(account, tmp_path, TAKE_A_WHILE.replace("SECONDS", str(seconds)))
     quick = stream(account, tmp_path)
     slow.write("a")

@@ -51,12 +51,12 @@ def check(name: str) -> Any:
 
 
 def transaction(*actions: Any, **more: Any) -> Any:
-    """A request of several actions; the name of the table is added when it is sent, as its token, too."""
+    """A request of several actions; the table name and a token are added when it is sent."""
     return "transact_write_items", {"TransactItems": list(actions), **more}
 
 
 def sent(account: Account, name: str, request: Any) -> Any:
-    """The answer, or the error's code with the codes of the cancellation reasons, if it has some."""
+    """The response, or the error code with the codes of any cancellation reasons."""
     operation, parameters = request
     if "ClientRequestToken" in parameters:
         parameters = {**parameters, "ClientRequestToken": name}
@@ -77,7 +77,7 @@ def sent(account: Account, name: str, request: Any) -> Any:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Answers to a transaction that puts "a" and "b", and to a request that meets it. table: its name."""
+    """Responses to a transaction that puts "a" and "b", and to a concurrent request. table: its name."""
 
     table: str
     first: Any
@@ -85,7 +85,7 @@ class Meeting:
 
 
 def met(account: Account, request: Any) -> Meeting:
-    """Send a request while a transaction is ongoing; again if that might have been over on a busy machine.
+    """Send a request during a transaction; again if that may have been over on a busy machine.
 
     Raises TimeoutError.
     """
@@ -107,13 +107,13 @@ def met(account: Account, request: Any) -> Meeting:
 
 
 def _probe(account: Account, name: str) -> Any:
-    """A conflict once the transaction is ongoing."""
+    """A conflict, once the transaction is ongoing."""
     return sent(account, name, ("put_item", {"Item": key("probe")}))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A request while a transaction is ongoing, and the error; None for none. source: AWS's sentence."""
+    """A request during a transaction, and the error; None for none. source: AWS's sentence."""
 
     source: str
     request: Any
@@ -174,7 +174,7 @@ def test_without_limits_transactions_do_not_conflict(ours: Account) -> None:
 
 @pytest.fixture(scope="module")
 def meetings(limited: Account) -> dict[str, Future[Meeting]]:
-    """Each case, which waits most of the time, in a thread of its own."""
+    """Observations of all cases. Each waits most of the time, so each has its own thread."""
     pool = Threads(len(CASES))
     return {name: pool.submit(met, limited, case.request) for name, case in CASES.items()}
 

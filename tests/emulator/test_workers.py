@@ -1,4 +1,4 @@
-"""What the patch `workers` is for is still there; and nobody sees that workers are forked and share unpacked code."""
+"""The behaviour that the patch `workers` changes still exists; forked workers with shared code are not visible."""
 
 import os
 import signal

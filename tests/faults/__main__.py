@@ -34,7 +34,7 @@ _TELL_EVERY = 1000
 
 
 def main() -> int:
-    """Exit status: 0 if every invariant held."""
+    """Run the command. Exit status: 0 if every invariant held."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults",
         description=__doc__,
@@ -100,7 +100,7 @@ def _explore_calls(
 
 
 def _told(what: str, results: Iterable[Result], number: int | None = None) -> Iterator[Result]:
-    """The same results, printing progress from time to time and each failure at once.
+    """Pass the results on, printing progress from time to time and each failure at once.
 
     number: of results, if their length is unknown.
     """

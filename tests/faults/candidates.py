@@ -23,8 +23,8 @@ _NO_MATTER_OF_DYNAMODB = (
 
 
 def faults_of(points: Sequence[Point]) -> list[Fault]:
-    """All single faults that are possible at these points of a run, in order."""
-    # Runs of their own explore the faults of other orders.
+    """Return all single faults that are possible at these points of a run, in order."""
+    # Separate runs explore the faults of other orders.
     points = [point for point in points if not point.id.startswith(NEIGHBOR_PREFIX)]
     found: dict[Fault, None] = dict.fromkeys(_strays(points))
     for index, point in enumerate(points):
@@ -37,7 +37,7 @@ def faults_of(points: Sequence[Point]) -> list[Fault]:
 def _at(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
     match point.what:
         case "invocation" if point.id.startswith(STRAY_PREFIX):
-            # Nothing waits for its answer.
+            # Nothing waits for its response.
             return
         case "call":
             yield from _at_call(point, later)
@@ -77,7 +77,7 @@ def _at_gateway(point: Point, later: Sequence[Point]) -> Iterator[Fault]:
 
 
 def _strays(points: Sequence[Point]) -> Iterator[Fault]:
-    """What others may do to an order that is charged at the gateway, at every critical moment."""
+    """Yield the calls that others may make for an order charged at the gateway, at every critical moment."""
     if not any(point.operation in CALLS for point in points):
         return
     for place in (*_entries(points), f.AFTER_SAGA, f.AFTER_FINALIZATION, f.AT_LAST):
@@ -95,7 +95,7 @@ def _entries(points: Sequence[Point]) -> Iterator[str]:
 
 
 def edges_of(points: Sequence[Point]) -> list[Fault]:
-    """All single faults of `edges` that are possible at these points, and stray calls of all functions."""
+    """Return all single faults of `edges` that are possible at these points, and stray calls of all functions."""
     return list(dict.fromkeys(edge_candidates.faults_of(points, [*_entries(points)])))
 
 
@@ -118,7 +118,7 @@ def _without_permission(invocation: str) -> Iterator[Fault]:
 
 
 def _later_places(point: Point, later: Sequence[Point]) -> Iterator[str]:
-    """Where the work of an invocation may land if the run continues unchanged."""
+    """Yield the places where an invocation's work may land if the run continues unchanged."""
     own = _state(point)
     seen: dict[str, None] = {}
     for other in later:
@@ -133,7 +133,7 @@ def _later_places(point: Point, later: Sequence[Point]) -> Iterator[str]:
 
 
 def _compensating_places(point: Point) -> Iterator[str]:
-    """Where it may land if the machine follows the state's Catch."""
+    """Yield the places where it may land if the machine follows the state's Catch."""
     own = _state(point)
     if own in OUTSIDE_A_MACHINE:
         return
@@ -151,7 +151,7 @@ def _compensating_places(point: Point) -> Iterator[str]:
 
 
 def _catcher(states: Mapping[str, State], name: str) -> State:
-    """The state, or the group around it."""
+    """Return the state, or the group around it."""
     groups = (state for state in states.values() for branch in state.get("Branches", []) if name in branch["States"])
     return states[name] if name in states else next(groups)
 

@@ -49,7 +49,7 @@ class Clock:
         replace(idempotency.saga.sweep, "random", types.SimpleNamespace(shuffle=lambda _: None))
         defaults: Any = idempotency.leases.LeaseStore.__init__.__kwdefaults__
         assert "sleep" in defaults
-        # In fewer steps than a lease would take, because each one is a call.
+        # In fewer steps than a lease would take, because each step is a call.
         defaults["sleep"] = lambda seconds: self.move(max(seconds, 2))
 
 

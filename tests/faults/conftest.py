@@ -10,12 +10,13 @@ from filelock import FileLock
 from tests.faults import explore
 from tests.faults.workers import Wanted, Workers
 
-# Second faults to draw from each run. All, 450 a run, have the same pairs of kinds, and take as long as the runs.
+# Number of second faults to draw from each run. All of them, 450 per run, have the same pairs of kinds, and take as
+# long as the runs.
 _SECOND_FAULTS = 30
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """One test of an explorer waits for minutes of work, which a busy machine stretches."""
+    """Raise the timeout: one test of an explorer waits for minutes of work, which a busy machine stretches."""
     item.add_marker(pytest.mark.timeout(1800))
 
 
@@ -27,14 +28,14 @@ def workers() -> Iterator[Workers]:
 
 @pytest.fixture(scope="module")
 def own_workers() -> Iterator[Workers]:
-    """Of one module: another engine lives in them."""
+    """Start workers for one module, which needs a different engine."""
     with Workers() as started:
         yield started
 
 
 @pytest.fixture(scope="package")
 def singles(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> explore.Singles:
-    """Played once for all of pytest's processes, whose base folders are siblings."""
+    """Play the single faults once for all pytest processes, whose base folders are siblings."""
     here = tmp_path_factory.getbasetemp()
     kept = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / "singles.pickle"
     with FileLock(f"{kept}.lock"):

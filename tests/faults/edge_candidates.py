@@ -25,7 +25,7 @@ type _Records = dict[str, tuple[str, bool]]
 
 
 def faults_of(points: Sequence[Point], entries: Sequence[str]) -> Iterator[Fault]:
-    """The faults, in no order that matters. entries: the places at which a state is entered."""
+    """Yield the faults, in no relevant order. entries: the places at which a state is entered."""
     by_gateway = any(point.operation in CALLS for point in points)
     at_rest = [*entries, f.AFTER_SAGA, f.AFTER_FINALIZATION, f.AT_LAST]
     between = [f"at {point.id}" for point in points if point.what == "call" and _is_between(point)]
@@ -47,7 +47,7 @@ def faults_of(points: Sequence[Point], entries: Sequence[str]) -> Iterator[Fault
 
 
 def _is_between(point: Point) -> bool:
-    """Whether it is a later call of an invocation of the order's own saga or recovery."""
+    """True for a later call of an invocation by the order's own saga or recovery."""
     return not point.id.endswith(".call1") and not point.id.startswith(("second.", "neighbor.", "stray."))
 
 
@@ -71,7 +71,7 @@ def _of_records(points: Sequence[Point]) -> Iterator[Fault]:
 
 
 def _restored(place: str, records: _Records, earlier: Sequence[tuple[str, _Records]]) -> Iterator[Fault]:
-    """Each subset of the records, in each earlier state, once."""
+    """Yield each subset of the records, in each earlier state, once."""
     tried: set[tuple[tuple[str, str | None], ...]] = set()
     for moment, backup in earlier:
         changed = [name for name in RECORDS if backup.get(name) != records.get(name)]
@@ -83,7 +83,7 @@ def _restored(place: str, records: _Records, earlier: Sequence[tuple[str, _Recor
 
 
 def _of_rows(rests: Sequence[Point]) -> Iterator[Fault]:
-    """Each row lost at each place, and put back as it was before each change."""
+    """Yield each row lost at each place, and put back as it was before each change."""
     for index, point in enumerate(rests):
         for step, status in point.rows:
             yield Fault(e.ROW_LOST, step, point.id)
@@ -93,7 +93,7 @@ def _of_rows(rests: Sequence[Point]) -> Iterator[Fault]:
 
 
 def _subsets(names: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """All but the empty one."""
+    """Yield all subsets except the empty one."""
     known = sorted(names)
     for size in range(1, len(known) + 1):
         yield from combinations(known, size)

@@ -1,4 +1,4 @@
-"""Mutants at the edges of an order's life: defects that the code had before these edges were explored."""
+"""Mutants at the edges of an order's life: past defects, from before these edges were explored."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,7 +21,7 @@ from tests.faults.mutant import mutant, replaced
     at="ProcessPayment",
 )
 def _bar_without_rows(_: Engine) -> AbstractContextManager[None]:
-    """Without a record, it refunds the money and then raises StateConflict."""
+    """Without a record, the compensation refunds the money and then raises StateConflict."""
     from idempotency.steps import COMPENSATING, StepStore
 
     write_by_record = StepStore._write_by_record
@@ -97,7 +97,7 @@ def _foreign_bar(_: Engine) -> AbstractContextManager[None]:
     edges=[e.FOREIGN],
 )
 def _ignored_file(_: Engine) -> AbstractContextManager[None]:
-    """It ignores the right document and uses the saga's own input."""
+    """The recovery ignores the right document and uses the saga's own input."""
     import stepwise.operations.recovery
     from stepwise.operations.orders import view
     from tests.faults import operators
@@ -213,7 +213,7 @@ def _not_final(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("an audit that skips a table", losing.AUDITED, orders=["ok"], edges=[e.ROW_LOST], at="ReserveInventory")
 def _audit_of_payments(_: Engine) -> AbstractContextManager[None]:
-    """It compares confirmed orders with their payments alone."""
+    """The audit compares confirmed orders only with their payments."""
     from ordering.orders import audit
 
     return replaced(audit, "_LATER", audit._LATER[:1])
@@ -221,7 +221,7 @@ def _audit_of_payments(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("an audit that reads orders alone", losing.AUDITED, orders=["ok"], edges=[e.ROW_LOST], at="ProcessOrder")
 def _audit_of_orders(_: Engine) -> AbstractContextManager[None]:
-    """An order whose row is lost has a payment and a reservation that nobody misses."""
+    """An order whose row is lost has a payment and a reservation, and no audit reports them."""
     from ordering.orders.audit import Audit
 
     return replaced(Audit, "of_effects", lambda *_: iter(()))
@@ -242,7 +242,7 @@ def _audit_of_open_orders(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a sweep that does not audit", losing.NOTED, orders=["ok"], edges=[e.ROW_LOST])
 def _unaudited(_: Engine) -> AbstractContextManager[None]:
-    """Nobody learns of a lost row until a person runs `orders audit`."""
+    """A lost row stays unnoticed until an operator runs `orders audit`."""
     from ordering.orders.audit import Audit
 
     return replaced(Audit, "sweep", lambda *_: 0)
@@ -250,7 +250,7 @@ def _unaudited(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a recovery that trusts the row alone", losing.SEALED, orders=["ok"], edges=[e.ROW_LOST], at="ProcessOrder")
 def _unsealed_recovery(_: Engine) -> AbstractContextManager[None]:
-    """The row of a confirmed order is lost, and its recovery writes another one: Pending, with all steps in effect."""
+    """The row of a confirmed order is lost, and its recovery writes a new row: Pending, with all steps in effect."""
     from idempotency.saga.state import SagaState
 
     by_row = property(lambda state: state.status == state.saga.confirmed)
@@ -265,7 +265,7 @@ def _unsealed_recovery(_: Engine) -> AbstractContextManager[None]:
     at="ProcessOrder@ProcessPayment",
 )
 def _unconfirmed(_: Engine) -> AbstractContextManager[None]:
-    """It is open again, its records are sealed, and the saga has succeeded: nobody does anything, and says so."""
+    """The order is open again, its records are sealed, and the saga has succeeded: nothing acts or reports it."""
     from idempotency.saga.finalization import Finalization, Finalized
 
     confirm = Finalization._confirm

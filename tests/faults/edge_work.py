@@ -24,7 +24,7 @@ _PLACES_OF_REST = ("before ", "after ", f.AT_LAST)
 
 
 class Edges:
-    """The scenario's faults other than those of calls and invocations, and the order's records and rows."""
+    """The scenario's faults outside calls and invocations, and the order's records and rows."""
 
     def __init__(self, run: "Run") -> None:
         self._run = run
@@ -39,7 +39,7 @@ class Edges:
                 yield fault, str(fault), work
 
     def watch(self, place: str) -> None:
-        """Note the records at a place of rest, for backups and for candidates."""
+        """Note the records at a quiescent place, for backups and for candidates."""
         if place.startswith(_PLACES_OF_REST) and "second." not in place and "neighbor." not in place:
             records, rows = self.records.back_up(place), self.rows.back_up(place)
             self._run.points.append(Point(place, "rest", records=records, rows=rows))
@@ -50,7 +50,7 @@ class Edges:
         self._run.engine.clock.move(days * DAY)
 
     def lose(self, names: list[str]) -> None:
-        """Records expire, and TTL deletes these."""
+        """Let records expire, and TTL delete these."""
         self.pass_days(_EXPIRY_DAYS)
         self.records.delete(names)
         self._run.tampered.update(names)
@@ -99,7 +99,7 @@ class Edges:
             self._run.call_stray(f"{function}Function", document)
 
     def _execute(self, name: str, document: Document) -> None:
-        """Run another execution to its end while the first one waits. A name is used once."""
+        """Run another execution to its end while the first one waits. Each name is used once."""
         if any(execution["name"] == name for execution in self._run.engine.executions()):
             return
         self._run.engine.start_execution(SAGA, name, document)

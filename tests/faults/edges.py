@@ -40,7 +40,7 @@ RECORD_KINDS = {
     DELETED: "all records expire, and TTL deletes these; those that are not to expire have no TTL",
     RESTORED: "these records are restored from a backup of an earlier moment",
 }
-# somebody else's doing, with a landing
+# actions of others, with a landing
 CALL_KINDS = {
     STRAY_TWICE: "somebody calls the function with the order, twice",
     FOREIGN: "somebody calls the function with a different payload under the order's id",
@@ -54,7 +54,7 @@ ROW_KINDS = {
 }
 OPERATOR_KINDS = {OPERATOR: "an operator gives a command"}
 GATEWAY_KINDS = {FORGETS: "the gateway forgets its idempotency keys, and cancels that came before a charge"}
-# once in a run, at a time of their own
+# once per run, at separate times
 ONCE_KINDS = {
     EXPIRED_EVENT: "the status event of the machine is delivered again when TTL has deleted all that expires",
     RECOVERY_EVENT_LOST: "the status event of the recovery never arrives",
@@ -71,25 +71,25 @@ COMMANDS = {
     "release": "work release ORDER_ID ChargeCard",
     "resolve": "work resolve ORDER_ID ChargeCard, with what the gateway says of the charge",
 }
-# of work under a lease, which an order has only if it is charged at a gateway
+# records of work under a lease, which an order has only if it is charged at a gateway
 WORK_COMMANDS = frozenset({"release", "resolve"})
 NOTHING = "nothing"
 
 
 def records(at: str) -> list[str]:
-    """The names of records in the text of a fault: `ProcessPayment+ChargeCard`, `...@MOMENT`, or `nothing`."""
+    """Return the names of records in the text of a fault: `ProcessPayment+ChargeCard`, `...@MOMENT`, or `nothing`."""
     names, _, _ = at.partition("@")
     return [] if names == NOTHING else names.split("+")
 
 
 def moment(at: str) -> str:
-    """The place at which a backup was taken: `before ReserveInventory` for `ProcessPayment@ReserveInventory`."""
+    """Return the place at which a backup was taken: `before ReserveInventory` for `ProcessPayment@ReserveInventory`."""
     _, _, name = at.partition("@")
     return _MOMENTS.get(name, f"before {name}")
 
 
 def moment_name(place: str) -> str:
-    """What a place is called after the `@`."""
+    """Return the notation of a place after the `@`."""
     return next((name for name, known in _MOMENTS.items() if known == place), place.removeprefix("before "))
 
 

@@ -1,6 +1,6 @@
 """MiniStack's Step Functions engine in this process: deployed definitions, real handlers, no waits, no sockets.
 
-It uses the engine's own Retry, Catch, paths and history. A `Director` decides on everything around a state or a
+It uses the engine's own Retry, Catch, paths and history. A `Director` decides about everything around a state or a
 function: let it happen, refuse it, or do something else before or after.
 
 The handlers make real requests with real botocore clients. MiniStack answers those to DynamoDB (or the endpoint in
@@ -35,7 +35,7 @@ from tests.kit.template import FUNCTIONS, arn_of
 
 SAGA = SUBJECT.saga.machine
 RECOVERY = SUBJECT.saga.recovery
-# The functions of the two machines, and of finalization.
+# Contexts with the functions of the two machines, and of finalization.
 _FUNCTIONS = (
     *sorted(
         {str(arn_of(value)) for name in (SAGA, RECOVERY) for value in MACHINES[name].substitutions.values()}
@@ -90,7 +90,7 @@ def execution_error(error: str, cause: str) -> Exception:
 
 @dataclass
 class Engine:
-    """stack: the deployed one. director: of the current run. handlers: by logical id of the function."""
+    """The engine. stack: the deployed one. director: of the current run. handlers: by the function's logical id."""
 
     stack: Stack
     director: Director | None = None
@@ -120,7 +120,7 @@ class Engine:
             self._deploy(machine, self.stack.definition(machine))
         self.rules = [rule for rule in self.stack.rules() if rule.function in self.handlers]
         self.operators = Operators(self.stack)
-        # Loaded objects stay, and scanning them again and again takes much of a run's time.
+        # Loaded objects stay; repeated garbage collection of them takes much of a run's time.
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         return self
@@ -142,7 +142,7 @@ class Engine:
             gateway.stack_key.read()
 
     def plain(self, operation: str, parameters: Document) -> Document:
-        """The explorer's own request to DynamoDB, without the director."""
+        """Send the explorer's own request to DynamoDB, bypassing the director."""
         if DYNAMODB_ENDPOINT in os.environ:
             return dict(getattr(self._client, xform_name(operation))(**parameters))
         return in_process(operation, parameters)
@@ -168,17 +168,17 @@ class Engine:
             self._pending.pop(0)()
 
     def executions(self) -> list[Document]:
-        """All executions of the current run, in the order of their start."""
+        """Return all executions of the current run, in the order of their start."""
         return list(stepfunctions._executions.values())
 
     def execution(self, machine: str, name: str) -> Document:
-        """Raises KeyError."""
+        """Return an execution. Raises KeyError."""
         arn = self.stack.arn(machine).replace(":stateMachine:", ":execution:")
         found: Document = stepfunctions._executions[f"{arn}:{name}"]
         return found
 
     def forget(self) -> None:
-        """Drop all executions and requests."""
+        """Forget all executions and requests."""
         stepfunctions._executions.clear()
         self._pending.clear()
         forget()
@@ -194,7 +194,7 @@ class Engine:
         stepfunctions._emit_execution_status_event(execution)
 
     def matches(self, pattern: str, event: Document) -> bool:
-        """Whether an EventBridge rule with this pattern matches the event."""
+        """True if an EventBridge rule with this pattern matches the event."""
         return bool(eventbridge._matches_pattern(pattern, event))
 
     def _deploy(self, machine: str, definition: Document) -> None:

@@ -13,7 +13,7 @@ from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.workers import Result, Wanted, Workers, played
 
-# In pairs, one kind represents all with the same effect on the tables and the machine.
+# In pairs, one kind represents all kinds with the same effect on the tables and the machine.
 _REPRESENTED_BY = {
     f.UNREACHABLE: f.THROTTLED,
     f.ANSWER_LOST_ONCE: f.ANSWER_LOST,
@@ -45,25 +45,28 @@ _EVERYTHING = Wanted()
 
 @dataclass(frozen=True, slots=True)
 class Singles:
-    """results: of each order without a fault and with each single fault; each lists its run's further faults."""
+    """Results of each order without a fault and with each single fault; each lists its run's further faults."""
 
     results: Sequence[Result]
 
     def pool(self, order: str) -> list[Fault]:
-        """Every fault that was possible in some run of an order."""
+        """Return every fault that was possible in some run of an order."""
         found: dict[Fault, None] = {}
         for result in self._of(order):
             found.update(dict.fromkeys([*result.scenario.faults, *result.candidates]))
         return list(found)
 
     def pairs(self, *, everything: bool = False) -> list[Scenario]:
-        """Each single fault with each other fault that is possible in the run which it leads to.
+        """Return each single fault with each other fault that is possible in the run it leads to.
 
-        The second is taken from the run that the first makes, so that faults of compensations, retries and recovery
-        are reached that no clean run shows. Unless `everything` is asked for, one kind stands for all with the same
-        effect, and work lands in a pair at the first state, between the calls of others, after the saga and at
-        last, but not before each state; the order of several lines is left to single faults. Of an order that is
-        charged at the gateway, one fault at least is on the way to it, and work lands at calls of payment alone.
+        The second is taken from the run of the first, so that faults of compensations, retries and recovery are reached
+        that no clean run shows. Unless `everything` is set, one kind stands for all with the same effect, and work
+        lands
+        in a pair at the first state, between the calls of others, after the saga and at last, but not before each
+        state;
+        the order of several lines is left to single faults. For an order charged at the gateway, at least one fault is
+        on
+        the way to it, and work lands only at calls of payment.
         """
         pairs: dict[tuple[str, frozenset[Fault]], Scenario] = {}
         for order in ORDERS:
@@ -92,7 +95,7 @@ def _kept(first: Fault, second: Fault, candidates: Iterable[Fault]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _ByGateway:
-    """The pairs to try for an order that is charged at a gateway. calls: the places of requests to it."""
+    """The pairs to try for an order charged at a gateway. calls: the places of requests to it."""
 
     calls: frozenset[str]
 
@@ -116,7 +119,7 @@ def _is_of_payment(fault: Fault) -> bool:
 
 
 def _lands_in_payment(fault: Fault) -> bool:
-    """Whether the fault's work lands between calls of a payment function."""
+    """True if the fault's work lands between calls of a payment function."""
     kind, _, place = fault.landing.partition(" ")
     return kind != "at" or place == "last" or _is_of_payment(Fault(fault.kind, place))
 
@@ -133,9 +136,9 @@ def _telling(fault: Fault, candidates: Iterable[Fault]) -> bool:
 def singles(workers: Workers, wanted: Wanted = _EVERYTHING, each: int | None = None) -> Singles:
     """Play every order without a fault, then with each single fault.
 
-    Of an order that is charged at a gateway: those of its payment, of the executions, and from outside.
-    wanted: of the results; the orders without a fault have all candidates.
-    each: at most so many of each kind of fault at each state, where they land told apart; of any order.
+    For an order charged at a gateway: the faults of its payment, of the executions, and from outside.
+    wanted: candidates of the results; the orders without a fault have all.
+    each: at most this many of each kind of fault at each state and landing, over all orders.
     """
     clean = workers.play((Scenario(order) for order in ORDERS), replace(wanted, candidates=None))
     results = list(clean)
@@ -149,7 +152,7 @@ def singles(workers: Workers, wanted: Wanted = _EVERYTHING, each: int | None = N
 
 
 def _drawn(workers: Workers, todo: Sequence[Scenario], wanted: Wanted, each: int) -> Iterator[Result]:
-    """The same at every run, every order as likely as it has faults. For what is not injected, another is drawn."""
+    """Draw faults, identically in every run, each order as often as it has faults. A fault not injected is redrawn."""
     left: dict[tuple[str, ...], list[Scenario]] = defaultdict(list)
     for scenario in random.Random(1).sample(todo, len(todo)):  # noqa: S311
         left[_group(scenario)].append(scenario)
@@ -166,7 +169,7 @@ def _group(scenario: Scenario) -> tuple[str, ...]:
 
 
 def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]) -> list[Result]:
-    """Random sequences of faults, in this process. number: the seed. What fails is shrunk; the last result is it."""
+    """Play random sequences of faults, in this process. number: the seed. Failures are shrunk into the last result."""
     results: list[Result] = []
 
     @seed(number)
@@ -192,7 +195,7 @@ def random_runs(number: int, examples: int, pools: Mapping[str, Sequence[Fault]]
 
 
 def scenarios(pools: Mapping[str, Sequence[Fault]]) -> st.SearchStrategy[Scenario]:
-    """Three to six faults of one order, each possible in some run of it."""
+    """Generate three to six faults of one order, each possible in some run of it."""
     orders = st.sampled_from(sorted(pools))
     return orders.flatmap(
         lambda order: st.builds(
@@ -204,5 +207,5 @@ def scenarios(pools: Mapping[str, Sequence[Fault]]) -> st.SearchStrategy[Scenari
 
 
 def pools(found: Singles) -> dict[str, list[Fault]]:
-    """The faults of each order, to draw sequences from."""
+    """Collect the faults of each order, to draw sequences from."""
     return {order: found.pool(order) for order in ORDERS}

@@ -8,27 +8,28 @@ from tests.faults.faults import Fault
 from tests.faults.scenario import ORDERS, Scenario
 from tests.faults.workers import Result, Wanted, Workers, spread
 
-# Faults to draw from each run for pairs: others, and of `edges`.
+# Numbers of faults to draw from each run for pairs: others, and of `edges`.
 _OTHERS, _EDGES = 40, 15
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeSingles:
-    """results: of each single fault of `edges`. others: of the other single faults, each with a draw of edges."""
+    """Results of the single faults of `edges`. others: of the other single faults, each with a draw of edges."""
 
     results: Sequence[Result]
     others: Sequence[Result]
 
     def pairs(self, number: int, seed: int) -> list[Scenario]:
-        """At most this many pairs, each kind of `edges` equally often.
+        """Return at most this many pairs, each kind of `edges` equally often.
 
-        The second fault is taken from the run that the first makes: inside a second execution, a stray call or a
-        recovery, or at the edges of an order that has another fault.
+        The second fault is taken from the run of the first: inside a second execution, a stray call or a recovery, or
+        at
+        the edges of an order that has another fault.
         """
         pairs = {_pair(scenario): scenario for scenario in self._pairs()}
         chance = random.Random(seed)  # noqa: S311
         drawn = spread(pairs.values(), number, _edge, chance)
-        # An interrupted run has tried a bit of everything.
+        # Shuffled, so that an interrupted run has tried a bit of everything.
         chance.shuffle(drawn)
         return drawn
 
@@ -58,7 +59,7 @@ def edge_singles(workers: Workers, others: Sequence[Result], *, seed: int = 1, p
 
 
 def wanted_of_others(seed: int) -> Wanted:
-    """What the results of the other single faults are to have, so that pairs can be drawn: all, and some edges."""
+    """Return what the results of the other single faults need for drawing pairs: all candidates, and some edges."""
     return Wanted(None, _OTHERS, seed)
 
 
@@ -67,5 +68,5 @@ def _pair(scenario: Scenario) -> tuple[str, frozenset[Fault]]:
 
 
 def _edge(scenario: Scenario) -> str:
-    """The kind by which a scenario is drawn."""
+    """Return the kind by which a scenario is drawn."""
     return next((fault.kind for fault in scenario.faults if fault.is_edge), scenario.faults[0].kind)

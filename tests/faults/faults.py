@@ -90,7 +90,7 @@ CALL_KINDS = {
     CONFLICT: "the transaction is cancelled by another one",
     DUPLICATE_AT: "a second delivery of the same invocation runs between the calls of the first",
 }
-# at one call of the payment gateway, besides those of CALL_KINDS that are no matter of DynamoDB or its SDK
+# at one call of the payment gateway, in addition to those of CALL_KINDS that do not concern DynamoDB or its SDK
 GATEWAY_KINDS = {
     FAILS_BEFORE: "the gateway answers 503, and has done nothing",
     FAILS_AFTER: "the gateway answers 500, though all was done",
@@ -99,12 +99,12 @@ GATEWAY_KINDS = {
     ANOTHER: "all was done, and the answer is that to a request with another key: a decline, no such key, canceled",
     DELIVERED_TWICE: "the request is delivered twice at once, and one answer arrives",
 }
-# at one call of the gateway, with a landing: the invocation goes on
+# at one call of the gateway, with a landing: the invocation continues
 REQUEST_LANDING_KINDS = {
     HELD: "the request is long on its way: the client gives up waiting, and it lands later",
     DELIVERED_AGAIN: "answered, and delivered to the gateway a second time later",
 }
-# a function's way to the gateway
+# on a function's way to the gateway
 GATEWAY_FUNCTION_KINDS = {
     DOWN_FOR_SAGA: "the function cannot reach the gateway until the saga has ended",
     DOWN_FOR_GOOD: "the function cannot reach the gateway until somebody mends it",
@@ -151,7 +151,7 @@ STATUS_AFTER = {
     EXECUTION_TIMED_OUT_BEFORE: "TIMED_OUT",
     EXECUTION_TIMED_OUT_AFTER: "TIMED_OUT",
 }
-"""Of an execution that one of these ends from outside."""
+"""Final status of an execution that one of these ends from outside."""
 BEFORE_STATE = {ABORTED_BEFORE, EXECUTION_TIMED_OUT_BEFORE, RUNTIME_ERROR_BEFORE}
 EVENT_KINDS = {
     EVENT_LOST: "the status event never arrives",
@@ -172,7 +172,7 @@ KINDS = {
     **STRAY_KINDS,
     **EVENT_KINDS,
 }
-# what somebody else does to the order, besides its saga and its recovery
+# actions of others on the order, besides its saga and its recovery
 MEDDLING_KINDS = STRAY_KINDS | edges.CALL_KINDS
 _EDGES_WITH_LANDING = (
     edges.RECORD_KINDS
@@ -188,7 +188,7 @@ _MAX_FIRST = sorted(KINDS | edges.KINDS, key=len, reverse=True)
 
 
 def listing(kinds: Mapping[str, str]) -> str:
-    """The kinds of faults with their effects, for `--help`."""
+    """Format the kinds of faults with their effects, for `--help`."""
     return "\n".join(["kinds of faults:", *(f"  {kind:<32} {effect}" for kind, effect in kinds.items())])
 
 
@@ -198,7 +198,7 @@ class UnknownFault(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """kind: one of KINDS. at: where it is injected. landing: where its late work lands."""
+    """One fault. kind: one of KINDS. at: where it is injected. landing: where its late work lands."""
 
     kind: str
     at: str = ""
@@ -209,7 +209,7 @@ class Fault:
 
     @classmethod
     def parse(cls, text: str) -> "Fault":
-        """The fault with this notation. Raises UnknownFault."""
+        """Parse a fault. Raises UnknownFault."""
         kind = next((kind for kind in _MAX_FIRST if text == kind or text.startswith(f"{kind} ")), None)
         if kind is None:
             raise UnknownFault(f"{text!r} begins with none of: {', '.join([*KINDS, *edges.KINDS])}")
@@ -222,10 +222,10 @@ class Fault:
 
     @property
     def step(self) -> str:
-        """The state or function of its place, without counters: a column of the table."""
+        """State or function of its place, without counters: a column of the table."""
         return self.at.partition("#")[0] or "status event"
 
     @property
     def is_edge(self) -> bool:
-        """Whether it is one of `edges`."""
+        """True if it is one of `edges`."""
         return self.kind in edges.KINDS

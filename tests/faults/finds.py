@@ -1,4 +1,4 @@
-"""The schedule, or scenario of an order, that found each mutant last: tried first, so that a search is short.
+"""The last schedule, or scenario of an order, that found each mutant: tried first, so that a search is short.
 
 `make mutants` searches for all again and writes the file. An entry that no longer finds its mutant costs one schedule.
 """
@@ -19,5 +19,5 @@ def _all() -> dict[str, dict[str, Any]]:
 
 
 def of(explorer: str) -> Mapping[str, Any]:
-    """For each mutant of an explorer, the seed of a schedule; for orders, the text of a scenario."""
+    """Return the seed of a schedule for each mutant of an explorer; for orders, the text of a scenario."""
     return _all().get(explorer, {})

@@ -17,10 +17,10 @@ from tests.faults.invocation import Died
 ADDRESS = "http://gateway.test"
 SECRET = "secret-of-the-gateway"
 CALLS = {f"gateway.{kind}" for kind in ("charge", "lookup", "cancel")}
-# The client's timeouts, for an answer and for a connection.
+# The client's timeouts, for a response and for a connection.
 _READ_SECONDS, _CONNECT_SECONDS = 5, 2
 _GARBAGE = b"<html>Bad Gateway</html>"
-# What an answer to another request could say, by the kind of the request that gets it.
+# Possible contents of a response to another request, by the kind of the request that gets it.
 _ANOTHER = {"charge": 402, "lookup": 404, "cancel": 200}
 # Longer than any request can take to arrive.
 _RETENTION_SECONDS = 24 * 3600.0
@@ -31,7 +31,7 @@ class Gateway:
     """A simulator, cleared before each run.
 
     asking: the order whose function sends the next request. asked: by key, the first order that asked.
-    sent: the request that is being sent.
+    sent: the request being sent.
     """
 
     asking: str = ""
@@ -53,30 +53,30 @@ class Gateway:
         self._seconds += _RETENTION_SECONDS + 1
 
     def answer(self, request: Request) -> Response:
-        """The processor's response, after its effect."""
+        """Return the processor's response, after its effect."""
         self.asked.setdefault(request.key, self.asking)
         return response(self.simulator.handle(request))
 
     def standing(self, order_id: str) -> list[int]:
-        """The amounts of the order's charges that stand."""
+        """Return the amounts of the order's standing charges."""
         by_key = standing(self.simulator.ledger.snapshot()[1])
         return [amount for key, amounts in by_key.items() if self.asked[key] == order_id for amount in amounts]
 
     def charge_id(self, order_id: str) -> str | None:
-        """The gateway's id of a charge of the order that stands, if there is one."""
+        """Return the gateway's id of the order's standing charge, if there is one."""
         charges, _ = self.simulator.ledger.snapshot()
         return next(
             (one.charge_id for one in charges if self.asked[one.key] == order_id and one.status == SUCCEEDED), None
         )
 
     def state(self) -> tuple[object, object]:
-        """Everything that a request can change: the state of each key, and the movements of money."""
+        """Return everything that a request can change: the state of each key, and the movements of money."""
         charges, movements = self.simulator.ledger.snapshot()
         return charges, movements
 
 
 def understood(request: exchange.Request, made: str = CHARGES.path) -> Request:
-    """The request as the processor parses it. Raises ValueError for an unknown path."""
+    """Parse the request as the processor does. Raises ValueError for an unknown path."""
     key, authorization = (request.headers.get(name, "") for name in ("Idempotency-Key", "Authorization"))
     found = route(request.method, request.target, key, request.body, authorization, made)
     if isinstance(found, Answer):
@@ -85,16 +85,16 @@ def understood(request: exchange.Request, made: str = CHARGES.path) -> Request:
 
 
 def response(given: Answer) -> Response:
-    """An answer as the client gets it."""
+    """Convert a response to the client's form."""
     return Response(given.status, {}, given.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way of one request to the gateway and back.
+    """Transport of one request to the gateway and back.
 
     injects: whether a kind of fault is due. lands_later: notes that the request lands (again) later, if a kind of fault
-    says so, and whether it does. wait: lets time pass.
+    requires it, and returns whether it does. wait: lets time pass.
     """
 
     sent: Request
@@ -104,7 +104,7 @@ class Way:
     wait: Callable[[float], None]
 
     def go(self) -> Response:
-        """The answer. Raises NoResponse or Died."""
+        """Send the request. Raises NoResponse or Died."""
         if (refused := self._not_done()) is not None:
             return refused
         answer = self.send()

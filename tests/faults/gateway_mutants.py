@@ -11,7 +11,7 @@ from tests.faults.mutant import BY_GATEWAY, mutant, replaced
 
 
 def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None]:
-    """A compensation with its outside and DynamoDB effects in another order."""
+    """Reorder the outside and DynamoDB effects of a compensation."""
     from idempotency.steps import StepStore
 
     def otherwise(self: Any, step: Any, *, undo: Any, absence: Any, outside: Any = None, stands: Any = ()) -> Any:
@@ -31,7 +31,7 @@ def _compensating(compensate: Callable[..., Any]) -> AbstractContextManager[None
     orders=BY_GATEWAY,
 )
 def _cancel_first(_: Engine) -> AbstractContextManager[None]:
-    """A stray call refunds a confirmed order, and fails only afterwards."""
+    """A stray call refunds a confirmed order, and only then fails."""
 
     def compensate(_self: Any, _step: Any, outside: Any, record: Any, _bar: Any) -> Any:
         outside()
@@ -47,7 +47,7 @@ def _cancel_first(_: Engine) -> AbstractContextManager[None]:
     at="ProcessRefund#",
 )
 def _record_first(_: Engine) -> AbstractContextManager[None]:
-    """A crash in between leaves the charge, and nothing looks again."""
+    """A crash in between leaves the charge, and nothing retries the cancel."""
 
     def compensate(self: Any, step: Any, outside: Any, record: Any, bar: Any) -> Any:
         standing = bar()
@@ -109,7 +109,7 @@ def _charge_last(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a charge that is repeated and not asked for, where keys mean nothing", breaks.CHARGE, orders=BY_GATEWAY)
 def _no_question(_: Engine) -> AbstractContextManager[None]:
-    """A lost answer charges the customer twice."""
+    """A lost response makes the customer pay twice."""
     from ordering.payments.gateway import HttpGateway
     from stepwise.local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger
 
@@ -131,7 +131,7 @@ def _no_question(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("an answer to another request that is believed", breaks.REFUSED, breaks.PAID, orders=BY_GATEWAY)
 def _any_answer(_: Engine) -> AbstractContextManager[None]:
-    """A decline or a cancel of another key is taken for that of the order."""
+    """A decline or a cancel of another key is taken for the order's own."""
     from runtime.keyed import Answer
 
     return replaced(Answer, "bound", True)
@@ -139,7 +139,7 @@ def _any_answer(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a cancel that is not remembered for a key that is not known", breaks.PAID, orders=BY_GATEWAY)
 def _forgetful_gateway(_: Engine) -> AbstractContextManager[None]:
-    """As with most processors: a delayed charge lands after the order was undone."""
+    """As with most processors, a delayed charge lands after the order was undone."""
     from stepwise.local.simulators.payment_gateway.ledger import CANCELED, Charge, Ledger
 
     cancel = Ledger.cancel

@@ -47,7 +47,7 @@ _CUT_OFF = {"ABORTED", "TIMED_OUT"}
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """invariant: one of the above. when: the moment of the violation."""
+    """A violation. invariant: one of the above. when: the moment of the violation."""
 
     invariant: str
     detail: str
@@ -88,17 +88,17 @@ class History:
 
     @property
     def gave_up(self) -> list[str]:
-        """The compensations without a successful attempt, after which the execution continued."""
+        """Compensations without a successful attempt, after which the execution continued."""
         return [state for state in self.visited[:-1] if state in COMPENSATIONS and state not in self.succeeded]
 
     @property
     def cut_off(self) -> bool:
-        """Whether it ended from outside, or by an error that no Catch matches."""
+        """True if it ended from outside, or by an error that no Catch matches."""
         return self.execution["status"] in _CUT_OFF or self.execution.get("error") == "States.Runtime"
 
 
 def of_execution(run: Run, history: History) -> Broken:
-    """Violations of each ended execution."""
+    """Yield violations of each ended execution."""
     states = MACHINES[history.machine].states
     for before, after in zip(history.visited, history.visited[1:], strict=False):
         if after not in successors(states[before]):
@@ -115,7 +115,7 @@ def of_execution(run: Run, history: History) -> Broken:
 
 
 def _alarm(history: History) -> Broken:
-    """A recovery that was cut off cannot publish, so an alarm on its executions must exist."""
+    """Check that an alarm on executions exists: a recovery that was cut off cannot publish."""
     if history.machine != RECOVERY or not history.cut_off:
         return
     metric = {"ABORTED": "ExecutionsAborted", "TIMED_OUT": "ExecutionsTimedOut"}.get(
@@ -137,21 +137,21 @@ def _alerts(run: Run, history: History) -> Broken:
         state = history.prefix + notify
         if state in _silenced(run) or history.cut_off:
             continue
-        # The saga knows its order by its own name, even if its input is broken.
+        # The saga knows its order by the execution's name, even if its input is broken.
         name = history.order_id if is_recovery else history.execution["name"]
         if not any(_names(name, alert, state, compensation) for alert in run.published):
             yield ALERT, f"{history.prefix}{compensation} gave up; published: {[one.state for one in run.published]}"
 
 
 def _notify(states: Mapping[str, Any], compensation: str, history: History) -> str:
-    """The state that reports that a compensation gave up: the target of its Catch, or of its group's."""
+    """Return the state that reports that a compensation gave up: the target of its Catch, or of its group's."""
     caught = str(states[compensation]["Catch"][-1]["Next"])
     later = history.visited[history.visited.index(compensation) :]
     return caught if caught.startswith("sns:") else next((name for name in later if name.startswith("sns:")), caught)
 
 
 def _names(order_id: str, alert: Any, state: str, compensation: str) -> bool:
-    """Whether the alert names the order, the step and the cause."""
+    """True if the alert names the order, the step and the cause."""
     message = alert.message
     if alert.topic != "AlertsTopic" or alert.state != state or message.get(SUBJECT.saga.id_field) != order_id:
         return False
@@ -168,7 +168,7 @@ def _silenced(run: Run) -> set[str]:
 
 
 def of_saga(run: Run, history: History, rows: Rows) -> Broken:
-    """Violations right after a saga ended by itself, before finalization."""
+    """Yield violations right after a saga ended by itself, before finalization."""
     if history.cut_off:
         return
     standing = [step for step in STEPS if rows.stands(step)]
@@ -185,7 +185,7 @@ def of_saga(run: Run, history: History, rows: Rows) -> Broken:
 
 
 def unforced(run: Run, history: History, histories: Sequence[History]) -> Broken:
-    """Violations of an execution without a lasting fault: recovery and a clean saga outlast any other."""
+    """Yield violations of an execution without a lasting fault: recovery and a clean saga outlast any other."""
     # A second execution of the order may succeed during its recovery; from then on nothing is undone.
     overtaken = any(one.prefix == SECOND_PREFIX and one.execution["status"] == "SUCCEEDED" for one in histories)
     is_recovery = history.machine == RECOVERY and not overtaken
@@ -198,5 +198,5 @@ def unforced(run: Run, history: History, histories: Sequence[History]) -> Broken
 
 
 def histories(engine: Engine, run: Run) -> list[History]:
-    """All executions of the run's orders."""
+    """Return all executions of the run's orders."""
     return [History.of(run, execution) for execution in engine.executions()]

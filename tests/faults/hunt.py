@@ -33,13 +33,13 @@ def hunt(name: str) -> Finding:
 
 
 def _known(name: str, mutant: Mutant) -> Iterator[Result]:
-    """The run that found the mutant before, if one is known."""
+    """Yield the run that found the mutant before, if one is known."""
     if text := finds.of(ORDERS).get(name):
         yield played(Scenario.parse(text), Wanted(None, None) if mutant.edges else Wanted())
 
 
 def _runs(mutant: Mutant) -> Iterator[Result]:
-    """Each order without a fault, then with each single fault; `inside` is the place of a second one."""
+    """Yield each order without a fault, then with each single fault; `inside` is the place of a second one."""
     wanted = Wanted(None, None) if mutant.edges else Wanted()
     clean: list[Result] = []
     for order in mutant.orders:

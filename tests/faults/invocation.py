@@ -77,7 +77,7 @@ def handled(handler: Handler, invocation: Invocation) -> Document:
 
 
 def outcome(answer: Document) -> str:
-    """A word for the trace: answered, or the error's name."""
+    """Return a word for the trace: answered, or the error's name."""
     return str(answer["body"]["errorType"]) if answer.get("error") else "answered"
 
 
@@ -95,12 +95,12 @@ class _Context:
 
 
 def failure(kind: str, message: str = "") -> Document:
-    """Lambda's response when the function failed. kind: the error's name."""
+    """Build Lambda's response for a failed function. kind: the error's name."""
     return {"error": True, "body": {"errorType": kind, "errorMessage": message}}
 
 
 def as_delivered(event: Document) -> Document:
-    """The event in EventBridge's format."""
+    """Convert the event to EventBridge's format."""
     return {
         "version": "0",
         "id": "event-1",

@@ -23,7 +23,7 @@ from tests.kit.engines.engine import response
 class Invoking(Running):
     """Injects the faults of an invocation and of each of its calls."""
 
-    # The engine asks.
+    # The engine's hooks.
 
     def call(self, operation: str) -> None:
         invocation = self._current

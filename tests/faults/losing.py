@@ -1,7 +1,7 @@
-"""Rows of an order that an operator deletes or puts back as they were, and the invariants of what they contradict.
+"""Rows that an operator deletes from an order or puts back in an old state, and the invariants for such rows.
 
-Afterwards the rows may say anything. What must hold: an audit lists the orders whose rows contradict each other, and
-no other; `recover` changes nothing against sealed records; once the rows are put back, everything is as before.
+Afterwards the rows may say anything. Two things must hold: an audit lists exactly the orders whose rows contradict each
+other, and `recover` changes nothing against sealed records. Once the rows are put back, everything is as before.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,17 +36,17 @@ class StepRows:
     edited: dict[str, Document | None] = field(default_factory=dict)
 
     def back_up(self, place: str) -> tuple[tuple[str, str], ...]:
-        """Back the rows up at a place. Returns each one's step and status."""
+        """Back up the rows at a place. Returns each one's step and status."""
         self.backups[place] = found = {step: row for step in STEPS if (row := self._read(step))}
         return tuple((step, row["status"]["S"]) for step, row in found.items())
 
     def write(self, step: str, row: Document | None) -> None:
-        """An operator replaces the step's row; None: deletes it."""
+        """Replace the step's row, as an operator; None deletes it."""
         self.edited.setdefault(step, self._read(step))
         self._write(step, row)
 
     def put_back(self, found: Rows) -> None:
-        """An operator puts back each row that is gone or contradicts its record, if it agreed with it before."""
+        """Put back, as an operator, each row that is missing or contradicts its record, if the backup agrees."""
         for step, before in self.edited.items():
             record = found.records.get(step)
             committed = record is not None and record["status"] == "COMMITTED"
@@ -73,14 +73,14 @@ class StepRows:
 
 
 def at_rest(run: "Run", found: Mapping[str, Rows]) -> Broken:
-    """Violations at any moment at which nothing is in flight."""
+    """Yield violations at any moment at which nothing is in flight."""
     if SUBJECT.audit:
         yield from _compared(AUDITED, "an audit", run.engine.operators.audited(), _contradictory(found))
 
 
 def listed(run: "Run", found: Mapping[str, Rows], left: Collection[str]) -> Broken:
-    """Violations right after a sweep. left: orders of which something is in effect, and that are not confirmed."""
-    # A sweep that fails has an alarm of its own.
+    """Yield violations right after a sweep. left: unconfirmed orders of which something is in effect."""
+    # A failed sweep has a separate alarm.
     if run.swept is None:
         return
     noted = run.engine.operators.noted()
@@ -101,7 +101,7 @@ def _contradictory(found: Mapping[str, Rows]) -> list[str]:
 
 
 def _contradicts(rows: Rows) -> bool:
-    """Whether a confirmed order lacks the effect of a step, or nobody accounts for an effect."""
+    """True if a confirmed order lacks the effect of a step, or nothing accounts for an effect."""
     order, amount = rows.order, invariants.captured(rows.payment)
     if order and rows.status == SUBJECT.saga.confirmed:
         lines = {line["sku"]: line["quantity"] for line in order["items"]}

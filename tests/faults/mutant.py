@@ -18,9 +18,9 @@ type Patch = Callable[[Engine], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """invariants: one of these must break first. orders: to search in. at: its place.
+    """A patch. invariants: one of these must break first. orders: to search in. at: its place.
 
-    edges: kinds of faults at the edges to search with, instead of the others. inside: if set, each of them is tried
+    edges: kinds of faults at the edges to search with, instead of the others. inside: if set, each of them is combined
     with each fault at a place with this prefix.
     """
 

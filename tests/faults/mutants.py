@@ -46,7 +46,7 @@ def _no_guard(_: Engine) -> AbstractContextManager[None]:
 
 
 def _never_barring(nothing: Callable[[Any], Any]) -> AbstractContextManager[None]:
-    """A compensation that undoes what happened, and answers `nothing` to what did not."""
+    """Make a compensation undo what happened, and answer `nothing` for what did not."""
     from idempotency.dynamodb import transact
     from idempotency.steps import StepStore
 
@@ -81,7 +81,7 @@ def _strict_compensation(_: Engine) -> AbstractContextManager[None]:
     breaks.MONEY,
 )
 def _another_key(_: Engine) -> AbstractContextManager[None]:
-    """It reports success but undoes nothing."""
+    """The compensation reports success but undoes nothing."""
     from dataclasses import replace
 
     from idempotency.steps import StepStore
@@ -165,7 +165,7 @@ def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a refund without a condition", breaks.PAYMENT, breaks.AGREE)
 def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
-    """A refund of what was never captured, because neither record nor row is asked."""
+    """It refunds what was never captured, because it checks neither record nor row."""
     from ordering.payments.service import Payments
 
     def refund(self: Any, task: Any) -> Any:
@@ -221,7 +221,7 @@ def _ownerless_record(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("record and business write in two writes", breaks.REFUSED, breaks.AGREE, breaks.OUTCOME)
 def _two_writes(_: Engine) -> AbstractContextManager[None]:
-    """A crash can come between them."""
+    """A crash can happen between the two writes."""
     from idempotency import StateConflict
     from idempotency.dynamodb import transact
     from idempotency.steps import StepStore
@@ -252,7 +252,7 @@ def _no_tombstone(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("a compensation that gives up in silence", breaks.ENDS, breaks.ALERT)
 def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
-    """Every compensation that gave up has an alert."""
+    """Breaks the rule that every compensation that gave up has an alert."""
 
     def edit(states: dict[str, Document]) -> None:
         states["ProcessRefund"]["Catch"][0]["Next"] = "UpdateOrderStatus"
@@ -262,7 +262,7 @@ def _silent_surrender(engine: Engine) -> AbstractContextManager[None]:
 
 @mutant("a finalization that trusts every stop", breaks.FINALIZED, breaks.MONEY)
 def _trusting_finalization(_: Engine) -> AbstractContextManager[None]:
-    """No Catch matches a stopped or timed-out execution."""
+    """A stopped or timed-out execution matches no Catch."""
     from idempotency.saga.finalization import Finalization, Finalized
 
     finalize = Finalization.finalize
@@ -275,7 +275,7 @@ def _trusting_finalization(_: Engine) -> AbstractContextManager[None]:
 
 @mutant("no sweep", breaks.LISTED, breaks.FINALIZED, breaks.CONFIRMED)
 def _no_sweep(_: Engine) -> AbstractContextManager[None]:
-    """Events are delivered at best effort."""
+    """Events are only delivered on a best-effort basis."""
     from idempotency.saga.sweep import Sweep
 
     return replaced(Sweep, "run", lambda *_: {"finalized": 0, "standing": 0})

@@ -1,4 +1,4 @@
-"""`python -m tests.faults.mutate`: search for every mutant of every explorer, and note what found it in finds.json."""
+"""`python -m tests.faults.mutate`: search for every mutant of every explorer, and note each find in finds.json."""
 
 import json
 import sys
@@ -21,9 +21,9 @@ EXPLORERS: tuple[Any, ...] = (commands, imports, people, stock, tasks, users, we
 
 
 def main() -> int:
-    """Exit status 1 if an explorer misses a mutant."""
+    """Run the command. Exit status 1 if an explorer misses a mutant."""
     found: dict[str, dict[str, Any]] = {}
-    # One engine lives in a worker.
+    # A worker holds one engine.
     for explorer in EXPLORERS:
         with Workers() as workers:
             futures = {name: workers.pool.submit(explorer.hunt, name) for name in explorer.MUTANTS}

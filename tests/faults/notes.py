@@ -40,11 +40,11 @@ class Published:
 
 @dataclass
 class Notes:
-    """What has happened so far.
+    """The state of a run so far.
 
-    trace: one line a happening. points: where a fault was possible. answered: invocations that did, by state.
-    events: of status changes. unlanded, landed: work that is under way behind the machine's back, and that was.
-    injected: its faults so far. undelivered: events that nobody could handle. lifted: an operator has made repairs.
+    trace: one line per happening. points: where a fault was possible. answered: invocations that returned, by state.
+    events: of status changes. unlanded, landed: late work that is still in flight, and that has landed.
+    injected: its faults so far. undelivered: events that nothing could handle. lifted: an operator has made repairs.
     by_place: the scenario's faults, by place.
     queue: status events of other executions, to be delivered at once. broken: invariants that a call broke.
     tampered: steps whose records were deleted or restored. confirmed: orders that were seen Confirmed.
@@ -85,7 +85,7 @@ class Notes:
         self._landing_places = {fault.landing for fault in self.scenario.faults if fault.landing}
 
     def has(self, kind: str, at: str = "") -> bool:
-        """Whether the fault is in the scenario; if so, note it as injected."""
+        """True if the fault is in the scenario; it is then noted as injected."""
         fault = Fault(kind, at)
         found = fault in self.by_place.get(at, ())
         if found and fault not in self.injected:
@@ -93,7 +93,7 @@ class Notes:
         return found
 
     def first(self, kind: str) -> Fault | None:
-        """The scenario's first fault of a kind, at any place."""
+        """Return the scenario's first fault of a kind, at any place."""
         return next((fault for fault in self.scenario.faults if fault.kind == kind), None)
 
     def inject(self, fault: Fault) -> None:
@@ -106,29 +106,29 @@ class Notes:
 
     @property
     def by_gateway(self) -> bool:
-        """Whether the order is charged at the gateway."""
+        """True if the order is charged at the gateway."""
         return ORDERS[self.scenario.order].gateway
 
     @property
     def meddled(self) -> bool:
-        """Whether others have touched the order: it may then be undone although its saga succeeded."""
+        """True if others have touched the order: it may then be undone although its saga succeeded."""
         return any(fault.kind in _MEDDLING for fault in self.landed)
 
     @property
     def order_ids(self) -> list[str]:
-        """The orders of the run."""
+        """Orders of the run."""
         has_neighbor = any(fault.kind == e.NEIGHBOR for fault in self.landed)
         return [self.order_id, self.neighbor_id] if has_neighbor else [self.order_id]
 
     def payloads(self, order_id: str) -> list[Document]:
-        """All payloads sent under an order's id."""
+        """Return all payloads sent under an order's id."""
         if order_id == self.neighbor_id:
             return [self.neighbor]
         has_other = any(fault.kind in _WITH_OTHER_PAYLOAD for fault in self.injected)
         return [self.document, self.other] if has_other else [self.document]
 
     def reached(self, place: str) -> None:
-        """Land the work that is due here."""
+        """Land the late work that is due here."""
         if place not in self._landing_places:
             return
         due = [work for work in self.unlanded if work[0].landing == place]

@@ -31,11 +31,11 @@ class Operators:
         return Stack(boto3._get_default_session(), None, outputs)
 
     def listed(self) -> list[str]:
-        """The orders that `attention` lists."""
+        """Return the orders that `attention` lists."""
         return [attention.saga_id for attention in needing_attention(self.stack, _SAGA)]
 
     def audited(self) -> set[str]:
-        """The orders that `orders audit` lists, of all of them."""
+        """Return the orders that `orders audit` lists, of all orders."""
         if SUBJECT.audit is None:
             return set()
         found = SUBJECT.audit(self.stack)
@@ -44,20 +44,20 @@ class Operators:
         return {one.order_id for one in (*found.of_orders(ids), *found.of_all())}
 
     def noted(self) -> set[str]:
-        """The orders that `attention` lists because of the sweeps' audits."""
+        """Return the orders that `attention` lists because of the sweeps' audits."""
         return {one.order_id for one in SUBJECT.audit(self.stack).noted()} if SUBJECT.audit else set()
 
     def recover(self, order_id: str, document: Document | None = None) -> None:
-        """`recover`, with a document as from `--file`, or without."""
+        """Run `recover`, with a document as from `--file`, or without."""
         recover(self.stack, order_id, document, saga=_SAGA)
 
     def release(self, order_id: str) -> None:
-        """`work release`: the next call does the work."""
+        """Run `work release`: the next call does the work."""
         record = work.record(self.stack, order_id, CHARGE.name)
         work.operations(self.stack).release(record, **_WHO)
 
     def resolve(self, order_id: str, charge_id: str | None) -> None:
-        """`work resolve`, by the gateway's state. charge_id: of the standing charge, if any."""
+        """Run `work resolve`, by the gateway's state. charge_id: of the standing charge, if any."""
         record, operations = work.record(self.stack, order_id, CHARGE.name), work.operations(self.stack)
         if charge_id:
             operations.complete(record, charge_id, **_WHO)

@@ -14,7 +14,7 @@ _MAY_STAND = {"IN_PROGRESS", "UNKNOWN", "COMPLETED"}
 
 
 def at_rest(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """Violations while nothing is in flight."""
+    """Yield violations while nothing is in flight."""
     yield from _stock(run, found)
     for order_id, rows in found.items():
         yield from _payment(run, order_id, rows)
@@ -23,7 +23,7 @@ def at_rest(run: Run, found: Mapping[str, Rows]) -> Broken:
 
 
 def finalized(run: Run, rows: Rows) -> Broken:
-    """Violations of an order once it is finalized and recovered."""
+    """Yield violations of an order once it is finalized and recovered."""
     yield from invariants.of_finalized_order(rows.order, rows.payment, rows.reservation)
     stands = rows.payment is not None and rows.payment["status"] == "Captured"
     captured = invariants.captured(rows.payment)
@@ -59,7 +59,7 @@ def _charge(run: Run, order_id: str, rows: Rows) -> Broken:
     if len(rows.standing) > 1 or any(amount not in totals for amount in rows.standing):
         yield CHARGE, f"{rows.standing} stand for an order of {totals}"
     if {"ProcessPayment", "ChargeCard"} & run.tampered:
-        # The row has the last word. Until it knows of a charge, LISTED and CHARGED apply.
+        # The row has the last word. Until it shows a charge, LISTED and CHARGED apply.
         return
     charged = run.by_gateway and (rows.payment or {}).get("amount") != 0
     charged = run.by_gateway and (rows.payment or {}).get("amount") != 0
@@ -72,7 +72,7 @@ def _charge(run: Run, order_id: str, rows: Rows) -> Broken:
 
 
 def _same(run: Run, order_id: str, rows: Rows) -> Broken:
-    """All rows of a confirmed order match one of the sent payloads."""
+    """Check that all rows of a confirmed order match one of the sent payloads."""
     if rows.status != "Confirmed" or rows.order is None:
         return
     for payload in run.payloads(order_id):
@@ -84,5 +84,5 @@ def _same(run: Run, order_id: str, rows: Rows) -> Broken:
 
 
 def total(document: Document) -> int:
-    """The order's total."""
+    """Return the order's total."""
     return sum(item["quantity"] * item["unit_price"] for item in document["items"])

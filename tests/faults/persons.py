@@ -1,4 +1,4 @@
-"""When a person is needed: what stands must then only be listed until an operator has repaired the cause."""
+"""Which runs need an operator: standing steps must then only be listed, until an operator has repaired the cause."""
 
 from collections.abc import Iterable
 
@@ -9,12 +9,12 @@ from tests.faults.history_invariants import COMPENSATIONS
 
 # A recovery gives up if it is cut off or its calls are rejected by our fault: an alarm reports it.
 _IN_RECOVERY = {*f.STATE_KINDS, f.REFUSED}
-# Only a person can say which of two payloads under one id is the order, or whether a restored record is true.
+# Only an operator can say which of two payloads under one id is the order, or whether a restored record is true.
 _AFTERWARDS = {e.FOREIGN, e.FOREIGN_TWICE, e.FOREIGN_EXECUTION, e.RESTORED, e.REUSED}
 
 
 def needs_a_person(injected: Iterable[Fault]) -> bool:
-    """Whether an injected fault lasts, or leaves a decision to a person."""
+    """True if an injected fault lasts, or leaves a decision to an operator."""
     return any(map(_needs_a_person, injected))
 
 

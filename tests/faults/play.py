@@ -26,7 +26,7 @@ _NOT_ON_TIME = {f.EVENT_LOST, f.EVENT_LATE}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """points: where a fault was possible. injected: number of the scenario's faults that were injected."""
+    """Result of a scenario. points: where a fault was possible. injected: number of the scenario's injected faults."""
 
     scenario: Scenario
     violations: tuple[Violation, ...]
@@ -48,7 +48,7 @@ def play(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Outco
 
 
 def new_run(engine: Engine, scenario: Scenario, *, watching: bool = False) -> Run:
-    """A run with its own id, which directs the engine until `clear`."""
+    """Create a run with its own id, which directs the engine until `clear`."""
     run = Run(scenario, f"o-{os.getpid()}-{next(_numbers)}", engine=engine, watching=watching)
     engine.use_gateway(run.by_gateway)
     engine.gateway.reset()
@@ -75,7 +75,7 @@ class _Life:
 
     @property
     def _to_come(self) -> list[Fault]:
-        """The remaining uses of the order's id."""
+        """Remaining uses of the order's id."""
         faults = self.run.scenario.faults
         return [one for one in faults if one.kind in {e.PLACED_AGAIN, e.REUSED} and one not in self.run.injected]
 
@@ -120,7 +120,7 @@ class _Life:
             run.sweep()
 
     def _anything_later(self) -> bool:
-        """Let everything in flight arrive; returns whether there was anything."""
+        """Let everything in flight arrive; return whether there was anything."""
         run = self.run
         late = run.has(f.EVENT_LATE)
         if late:
@@ -138,7 +138,7 @@ class _Life:
         return late or bool(run.landed or expired)
 
     def _repair(self) -> None:
-        """An operator repairs what stays broken, and recovers what `attention` lists, again after a fault."""
+        """Repair what stays broken, as an operator, and recover what `attention` lists, again after a fault."""
         run = self.run
         run.lifted = True
         run.say("an operator mends what was broken for good")
@@ -161,7 +161,7 @@ class _Life:
                 run.calm_down()
 
     def _unheard_of(self, order: rows.Rows) -> bool:
-        """Whether nothing knows of the execution: its input is not an order, and its status event was not handled."""
+        """True if nothing knows of the execution: its input is not an order, and its status event was not handled."""
         return order.order is None and not is_order(self.run.document) and not self.run.heard
 
     def _judge(self, when: str, *, finalized: bool = False, strong: bool = False) -> None:
@@ -194,11 +194,11 @@ class _Life:
         self._note(when, broken)
 
     def _judge_rows(self, when: str, found: Mapping[str, rows.Rows], *, finalized: bool) -> None:
-        """Judge rows that somebody has edited: only that they are listed."""
+        """Judge rows that somebody has edited: they need only be listed."""
         run = self.run
         broken = [*run.broken, *losing.at_rest(run, found)]
         if finalized:
-            # `attention` leaves out what finalization may not have reached yet.
+            # `attention` omits orders that finalization may not have reached yet.
             self.engine.clock.move(_BETWEEN_SWEEPS)
             run.sweep()
             found = rows.read(self.engine, run)

@@ -27,7 +27,7 @@ class Records:
         return {name: by_name.get(name) for name in RECORDS}
 
     def back_up(self, place: str) -> tuple[tuple[str, str, bool], ...]:
-        """Back the records up at a place. Returns each one's name, status, and whether it expires."""
+        """Back up the records at a place. Returns each one's name, status, and whether it expires."""
         found = self.backups[place] = self.read()
         return tuple((name, item["status"]["S"], "expires_at" in item) for name, item in found.items() if item)
 
@@ -40,7 +40,7 @@ class Records:
                 self._put({**item, "expires_at": {"N": str(int(at))}})
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete the expired ones of these, like TTL."""
+        """Delete the expired ones of these, as TTL does."""
         for name, item in self.read().items():
             if name in names and item and "expires_at" in item:
                 self.engine.plain("DeleteItem", {"TableName": self._table, "Key": self._key(name)})
@@ -55,7 +55,7 @@ class Records:
                 self.engine.plain("DeleteItem", {"TableName": self._table, "Key": self._key(name)})
 
     def described(self) -> str:
-        """The current records, as text."""
+        """Describe the current records as text."""
         now = self.engine.clock.now().timestamp()
 
         def one(name: str, item: Document) -> str:

@@ -43,7 +43,7 @@ def redrive(request: dict[str, Any]) -> Answer:
     at = stepfunctions.now_iso()
     found = (event.get("stateEnteredEventDetails") for event in execution["events"])
     states = json.loads(stepfunctions._state_machines[execution["stateMachineArn"]]["definition"])["States"]
-    # Not those of branches: their Parallel state runs again.
+    # Without those of branches: their Parallel state runs again.
     entered = [one for one in found if one and one["name"] in states]
     # The stopped thread may still be waiting: it looks at its own record, which stays ended.
     execution = {**execution, "events": [*execution["events"]], "status": "RUNNING"}
@@ -91,7 +91,7 @@ def _run(execution: Execution, entered: list[dict[str, Any]]) -> None:
 
 
 def _walk(states: dict[str, Any], name: str | None, given: Any, execution: Execution, context: dict[str, Any]) -> Any:
-    """Run states until one ends the execution; the output."""
+    """Run states until one ends the execution. Returns the output."""
     while name and execution["status"] == "RUNNING":
         state = states[name]
         context["State"] = {"Name": name, "EnteredTime": stepfunctions.now_iso(), "RetryCount": 0}

@@ -1,4 +1,4 @@
-"""What a call must not do: change something and raise a business error, or refund a confirmed order."""
+"""Forbidden effects of a call: changing something and raising a business error, or refunding a confirmed order."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.faults.running import Running
 
 _WRITES = {"dynamodb.TransactWriteItems", "dynamodb.UpdateItem", "dynamodb.PutItem", "dynamodb.DeleteItem"}
-# After these the step's own record is unchanged. A lease's record may contain a decline.
+# After these errors the step's own record is unchanged. A lease's record may contain a decline.
 _OF_THE_LAYER = (InvalidKey, PayloadMismatch, StateConflict, StepCompensated)
 
 
@@ -67,7 +67,7 @@ class Refusals:
         return answer
 
     def _is_sealed(self, invocation: Invocation) -> bool:
-        """Whether a compensation found a record that says that the order is confirmed."""
+        """True if a compensation found a record that says that the order is confirmed."""
         undoes = {step.compensation: step.name for step in ORDER_SAGA.all_steps}
         step = undoes.get(invocation.function.removesuffix("Function"))
         return step is not None and self._run.is_sealed(invocation.order_id, step)
@@ -86,7 +86,7 @@ class Refusals:
 
 
 def _actions(request: Document) -> Iterator[Document]:
-    """The items that a request writes."""
+    """Yield the items that a request writes."""
     if "TransactItems" not in request:
         yield request
     for action in request.get("TransactItems", []):

@@ -1,4 +1,4 @@
-"""A table of what was tried: fault kind x step, scenarios, violations."""
+"""A table of tried scenarios: fault kind x step, scenarios, violations."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 @dataclass
 class Report:
-    """replay: the command that replays a scenario, without the scenario.
+    """A report. replay: the command that replays a scenario, without the scenario.
 
     counts: scenarios by kind and step of their faults; a pair counts twice. Faults at the edges without a step are only
     in the sums.
@@ -83,7 +83,7 @@ class Report:
 
 
 def _narrow(name: str) -> str:
-    """A CamelCase name in two lines."""
+    """Split a CamelCase name into two lines."""
     return "\n".join("".join(f" {letter}" if letter.isupper() else letter for letter in name).split())
 
 

@@ -14,7 +14,7 @@ _OWN = importlib.import_module(SUBJECT.invariants) if SUBJECT.invariants else No
 
 
 def at_rest(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """Violations while nothing is in flight, even if nothing is finalized."""
+    """Yield violations while nothing is in flight, even if nothing is finalized."""
     yield from run.broken
     for order_id, rows in found.items():
         yield from _final(run, order_id, rows)
@@ -51,7 +51,7 @@ def _agrees(rows: Rows, step: str) -> Broken:
 
 
 def finalized(run: Run, histories: Sequence[History], found: Mapping[str, Rows]) -> Broken:
-    """Violations of the strong invariants, once the orders are finalized and recovered."""
+    """Yield violations of the strong invariants, once the orders are finalized and recovered."""
     for order_id, rows in found.items():
         if _OWN:
             yield from _OWN.finalized(run, rows)
@@ -68,17 +68,17 @@ def finalized(run: Run, histories: Sequence[History], found: Mapping[str, Rows])
 
 
 def left(found: Mapping[str, Rows]) -> list[str]:
-    """The unconfirmed orders with something standing."""
+    """Return the unconfirmed orders with something standing."""
     return [order_id for order_id, rows in found.items() if rows.status != SAGA.confirmed and rows.anything_stands]
 
 
 def listed(run: Run, found: Mapping[str, Rows]) -> Broken:
-    """Violations of standing steps after a saga's finalization, successful or not, and right after a sweep."""
+    """Yield violations of standing steps after a saga's finalization, successful or not, and right after a sweep."""
     orders = left(found)
     if not orders:
         return
     if missing := sorted({*orders} - {*run.engine.operators.listed()}):
         yield LISTED, f"attention leaves out {', '.join(missing)}"
-    # A sweep that fails has an alarm of its own.
+    # A failed sweep has a separate alarm.
     if run.swept is not None and run.swept.get("standing", 0) < len(orders):
         yield LISTED, f"{len(orders)} stand in part, the sweep counts {run.swept.get('standing', 0)}"

@@ -1,4 +1,4 @@
-"""What an order left in the tables, read consistently, never through the code under test."""
+"""The rows of an order in all tables, read consistently, never through the code under test."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -27,8 +27,9 @@ _deserialize = TypeDeserializer().deserialize
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """by_step: the business row of each step, or None. on_hand: by SKU. records: step records by step.
+    """The rows of an order.
 
+    by_step: the business row of each step, or None. on_hand: by SKU. records: step records by step.
     charge: the lease's status. standing: the amounts of the standing charges at the gateway.
     """
 
@@ -51,27 +52,27 @@ class Rows:
         return self.by_step.get("ReserveInventory")
 
     def row(self, step: str) -> Document | None:
-        """The business row of a step."""
+        """Return the business row of a step."""
         return self.by_step[step]
 
     def stands(self, step: str) -> bool:
-        """Whether the step's effect exists and is not undone."""
+        """True if the step's effect exists and is not undone."""
         row = self.row(step)
         return row is not None and row["status"] in PLACES[step].standing
 
     @property
     def status(self) -> str | None:
-        """The status of the order."""
+        """Status of the order."""
         return self.order["status"] if self.order else None
 
     @property
     def all_standing(self) -> list[str]:
-        """The steps whose effect stands."""
+        """Steps whose effect stands."""
         return [step for step in STEPS if self.stands(step)]
 
     @property
     def anything_stands(self) -> bool:
-        """Whether a step has an effect apart from the saga's own row, in the rows or at the gateway."""
+        """True if a step other than the first has an effect, in the rows or at the gateway."""
         return bool(self.standing) or any(map(self.stands, STEPS[1:]))
 
     @property
@@ -81,7 +82,7 @@ class Rows:
 
 
 def keys(engine: Engine, run: "Run") -> dict[str, list[Document]]:
-    """The primary keys of all rows that a run may have written, by table."""
+    """Return the primary keys of all rows that a run may have written, by table."""
     wanted = defaultdict[str, list[Document]](list)
     for order_id in run.order_ids:
         for place in PLACES.values():

@@ -48,7 +48,7 @@ class Run(Invoking):
         return self.engine.execution(SAGA, self.order_id)
 
     def prefix(self, execution: Document) -> str:
-        """The prefix of an execution's places."""
+        """Return the prefix of an execution's places."""
         machine = execution["stateMachineArn"].rpartition(":")[2]
         neighbor = SUBJECT.saga.id_of(json.loads(execution["input"])) == self.neighbor_id
         whose = NEIGHBOR_PREFIX if neighbor else ""
@@ -94,13 +94,13 @@ class Run(Invoking):
         self.heard |= not failed and json.loads(event["Detail"])["name"] == self.order_id
 
     def sweep(self) -> None:
-        """The scheduled sweep."""
+        """Run the scheduled sweep."""
         self.swept = None
         self._delivered(SUBJECT.sweeper, {"source": "aws.events"}, retries=2)
         self.calm_down()
 
     def _delivered(self, function: str, event: Document, retries: int) -> bool:
-        """An asynchronous invocation: Lambda retries, then gives up."""
+        """Invoke asynchronously: Lambda retries, then gives up."""
         for _ in range(1 + retries):
             answer = self.invoke(function, event)
             self.engine.drain()
@@ -111,7 +111,7 @@ class Run(Invoking):
         return False
 
     def recover(self, order_id: str, document: Document | None = None) -> None:
-        """An operator's `recover`, and what it starts. Raises CommandError or IdempotencyError."""
+        """Run an operator's `recover`, and everything that it starts. Raises CommandError or IdempotencyError."""
         before = rows.read(self.engine, self)[order_id]
         sealed = any("sealed_at" in record for record in before.records.values())
         try:
@@ -125,7 +125,7 @@ class Run(Invoking):
     def _is_of_recovery(self, event: Document) -> bool:
         return bool(json.loads(event["Detail"])["stateMachineArn"] == self.engine.stack.arn(RECOVERY))
 
-    # The engine asks.
+    # The engine's hooks.
 
     def task(self, visit: Visit, run: Callable[[], tuple[Any, str | None]]) -> tuple[Any, str | None]:
         state = self.prefix(visit.execution) + visit.state
@@ -146,10 +146,11 @@ class Run(Invoking):
         return self._invoke(self._name(function), function, event)
 
     def call_stray(self, function: str, document: Document) -> None:
-        """A stray call of a saga function, for which no machine waits.
+        """Call a saga function without a machine that waits for it.
 
-        If the saga's input was rejected, it left nothing. A later call under its name is a call of its own, as for any
-        function: there is no order that it could belong to.
+        If the saga's input was rejected, it left nothing. A later call under its name stands alone, as for any
+        function:
+        there is no order that it could belong to.
         """
         self.alone |= self.finalized and not is_order(self.document) and document is not self.document
         self._invoke(STRAY_PREFIX + function.removesuffix("Function"), function, document)

@@ -15,7 +15,10 @@ from tests.faults.seams import Document
 
 @dataclass
 class Running(Notes):
-    """refusals: checks invocations that raised a business error. begun: number of started pieces of work."""
+    """Runs handlers. refusals: checks invocations that raised a business error.
+
+    begun: number of started pieces of work.
+    """
 
     engine: Engine = field(kw_only=True)
     begun: int = 0
@@ -32,12 +35,12 @@ class Running(Notes):
         return self.begun
 
     def status_of(self, order_id: str) -> str | None:
-        """The status in the order's row."""
+        """Return the status in the order's row."""
         item = self._item("OrdersTable", {"order_id": {"S": order_id}})
         return item["status"]["S"] if item else None
 
     def is_sealed(self, order_id: str, step: str) -> bool:
-        """Whether the record of a step says that the order is confirmed."""
+        """True if the record of a step says that the order is confirmed."""
         return "sealed_at" in (self._item("IdempotencyTable", {"pk": {"S": f"{order_id}#{step}"}}) or {})
 
     def _item(self, table: str, key: Document) -> Document | None:

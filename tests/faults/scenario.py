@@ -11,7 +11,7 @@ is_order = SUBJECT.accepts
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """order: one of ORDERS."""
+    """A scenario. order: one of ORDERS."""
 
     order: str
     faults: tuple[Fault, ...] = ()
@@ -21,7 +21,7 @@ class Scenario:
 
     @classmethod
     def parse(cls, text: str) -> "Scenario":
-        """The scenario with this notation. Raises ValueError."""
+        """Parse a scenario. Raises ValueError."""
         order, _, faults = text.partition(":")
         if order not in ORDERS:
             raise ValueError(f"{order!r} is none of the orders: {', '.join(ORDERS)}")

@@ -124,7 +124,7 @@ def _hold_engine(seam: Seam) -> None:
 
 
 def _branches(state: Document, document: Any, execution: Document, context: Document, how: str) -> Any:
-    """A Parallel state without threads: its branches run one after the other, in the order `how`.
+    """Run a Parallel state without threads: its branches one after the other, in the order `how`.
 
     AWS stops the other branches when one fails, but not a running function, which may still land.
     """
@@ -141,7 +141,7 @@ def _branches(state: Document, document: Any, execution: Document, context: Docu
             )
         except stepfunctions._ExecutionError as error:
             if error.error == "States.Runtime":
-                # No Catch matches it; the engine has its own for unknown errors.
+                # No Catch matches it; the engine has a different name for unknown errors.
                 raise RuntimeError(error.cause) from None
             failures.append(error)
     if failures:
@@ -151,8 +151,8 @@ def _branches(state: Document, document: Any, execution: Document, context: Docu
 
 
 def _hold_clients(seam: Seam) -> None:
-    """Clients copy the hooks of their session, so call this before the first client is created."""
-    # Like botocore's own clients; otherwise each answer waits for a delayed acknowledgement.
+    """Patch the hooks that clients copy from their session. Call this before the first client is created."""
+    # Like botocore's own clients; otherwise each response waits for a delayed acknowledgement.
     at_once: Any = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
     session = URLLib3Session(socket_options=at_once)
 

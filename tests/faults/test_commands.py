@@ -1,4 +1,4 @@
-"""Five hundred schedules of commands; `make faults-commands` plays ten thousand, and others."""
+"""Five hundred schedules of commands; `make faults-commands` plays ten thousand different ones."""
 
 import pytest
 
@@ -44,12 +44,12 @@ def test_schedules_end_in_every_way(totals: Totals) -> None:
     assert set(totals.ends) >= {"finished", "skipped", "finished after a retry", "skipped after a retry", "synchronous"}
 
 
-def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+def test_schedule_replays_identically(own_workers: Workers) -> None:
     trace, *others = EXPLORER.replayed(own_workers.pool, "commands 7")
     assert others == 3 * [trace]
     assert len(trace) > 50
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds(findings: Findings, name: str) -> None:
+def test_explorer_finds_mutant(findings: Findings, name: str) -> None:
     assert not missed(findings[name].result(), MUTANTS[name])

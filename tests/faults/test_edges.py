@@ -42,13 +42,13 @@ def test_every_kind_of_fault_at_the_edges_was_tried(edges: EdgeSingles) -> None:
     assert KINDS.keys() - tried == RARE
 
 
-def test_a_scenario_at_the_edges_reads_as_it_is_written(edges: EdgeSingles) -> None:
+def test_scenario_at_the_edges_survives_a_round_trip_through_text(edges: EdgeSingles) -> None:
     scenarios = [result.scenario for result in edges.results]
     assert [Scenario.parse(str(scenario)) for scenario in scenarios] == scenarios
 
 
 @pytest.mark.parametrize("text", PINNED)
-def test_pair_that_once_broke_an_invariant_breaks_none(workers: Workers, text: str) -> None:
+def test_pairs_that_once_broke_an_invariant_break_none(workers: Workers, text: str) -> None:
     (result,) = workers.play([Scenario.parse(text)])
     assert (result.injected, result.violations) == (2, ())
 

@@ -147,7 +147,7 @@ SEEN += EDGES_SEEN
 
 
 @pytest.mark.parametrize(("text", "seen"), SEEN, ids=[text for text, _ in SEEN])
-def test_a_fault_does_what_it_says(workers: Workers, text: str, seen: list[str]) -> None:
+def test_fault_has_its_documented_effect(workers: Workers, text: str, seen: list[str]) -> None:
     trace = workers.pool.submit(traced, Scenario.parse(text)).result()
     assert [line for line in trace if line in seen] == seen, "\n".join(trace)
 

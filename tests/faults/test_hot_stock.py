@@ -1,4 +1,4 @@
-"""Five hundred schedules of a hot SKU; `make faults-stock` plays ten thousand, and others."""
+"""Five hundred schedules of a hot SKU; `make faults-stock` plays ten thousand different ones."""
 
 import pytest
 
@@ -50,17 +50,17 @@ def test_orders_end_in_every_way(totals: Totals) -> None:
     assert "FAILED Contention" not in totals.ends
 
 
-def test_what_only_shards_have_is_reached(totals: Totals) -> None:
+def test_cases_specific_to_shards_are_reached(totals: Totals) -> None:
     for what in ("refusals of a spread SKU", "releases to shards", "additions"):
         assert totals.happened[what] > SCHEDULES // 50, what
 
 
-def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+def test_schedule_replays_identically(own_workers: Workers) -> None:
     trace, *others = EXPLORER.replayed(own_workers.pool, "stock 37")
     assert others == 3 * [trace]
     assert len(trace) > 10
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds(findings: Findings, name: str) -> None:
+def test_explorer_finds_mutant(findings: Findings, name: str) -> None:
     assert not missed(findings[name].result(), MUTANTS[name])

@@ -1,4 +1,7 @@
-"""Schedules of imports: with those of ZIPs a thousand. `make faults-imports` plays ten thousand, and others."""
+"""Schedules of imports, a thousand together with those of ZIPs.
+
+`make faults-imports` plays ten thousand different ones.
+"""
 
 import pytest
 
@@ -41,12 +44,12 @@ def test_imports_and_rows_end_in_every_way(totals: Totals) -> None:
     assert totals.refused > 0
 
 
-def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+def test_schedule_replays_identically(own_workers: Workers) -> None:
     trace, *others = EXPLORER.replayed(own_workers.pool, "imports 2")
     assert others == 3 * [trace]
     assert len(trace) > 20
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds(findings: Findings, name: str) -> None:
+def test_explorer_finds_mutant(findings: Findings, name: str) -> None:
     assert not missed(findings[name].result(), MUTANTS[name])

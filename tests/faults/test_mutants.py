@@ -15,7 +15,7 @@ def findings(workers: Workers) -> dict[str, Future[Finding]]:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds(findings: dict[str, Future[Finding]], name: str) -> None:
+def test_explorer_finds_mutant(findings: dict[str, Future[Finding]], name: str) -> None:
     finding = findings[name].result()
     assert finding.result is not None, f"{finding.tried} runs broke no invariant"
     assert finding.result.violations[0].invariant in MUTANTS[name].invariants, str(finding.result.violations)

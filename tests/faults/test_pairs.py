@@ -1,4 +1,4 @@
-"""A pair of faults of each two kinds; `make faults` tries many more."""
+"""One pair of faults for every two kinds; `make faults` tries many more."""
 
 import random
 
@@ -8,7 +8,7 @@ from tests.faults.workers import Workers
 
 
 def one_of_each(pairs: list[Scenario]) -> list[Scenario]:
-    """One pair of each two kinds, the same in every run."""
+    """Return one pair for every two kinds, the same in every run."""
     drawn = random.Random(1).sample(pairs, len(pairs))  # noqa: S311
     return list({frozenset(fault.kind for fault in pair.faults): pair for pair in drawn}.values())
 

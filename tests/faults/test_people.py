@@ -1,4 +1,4 @@
-"""Five hundred schedules of applications; `make faults-people` plays ten thousand, and others."""
+"""Five hundred schedules of applications; `make faults-people` plays ten thousand different ones."""
 
 import pytest
 
@@ -47,12 +47,12 @@ def test_cards_are_made_looked_up_and_cancelled_at_the_processor_with_faults(tot
     assert {"CreateCard", "LookUpCard", "CancelCard"} <= hit
 
 
-def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+def test_schedule_replays_identically(own_workers: Workers) -> None:
     trace, *others = EXPLORER.replayed(own_workers.pool, "people 11")
     assert others == 3 * [trace]
     assert len(trace) > 20
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds(findings: Findings, name: str) -> None:
+def test_explorer_finds_mutant(findings: Findings, name: str) -> None:
     assert not missed(findings[name].result(), MUTANTS[name])

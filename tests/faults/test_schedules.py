@@ -20,12 +20,12 @@ KINDS = (Commands, Imports, People, Stock, Tasks, Users, Webhooks, Zips)
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.NAME)
 @pytest.mark.parametrize("text", ["orders 7", "NAME", "NAME x", "NAME 7: nonsense at finish@1.1"])
-def test_what_is_no_schedule_is_refused(kind: type[Schedule], text: str) -> None:
+def test_invalid_schedule_is_rejected(kind: type[Schedule], text: str) -> None:
     with pytest.raises((ValueError, UnknownFault)):
         kind.parse(text.replace("NAME", kind.NAME))
 
 
-def test_a_schedule_reads_as_it_is_written() -> None:
+def test_schedule_survives_a_round_trip_through_text() -> None:
     text = "commands 7: dies after finish@1.1#1.call3; record late: record:StartCommands#2"
     assert str(Commands.parse(text)) == text
     assert Counter(fault.kind for fault in Commands.parse(text).faults or ()) == {"dies after": 1, "record late:": 1}

@@ -26,6 +26,6 @@ def test_every_compensation_and_the_recovery_were_reached(singles: Singles) -> N
     assert {"FinalizeOrder", "SweepOrders", *states, *(f"recovery.{state}" for state in states)} <= places
 
 
-def test_a_scenario_reads_as_it_is_written(singles: Singles) -> None:
+def test_scenario_survives_a_round_trip_through_text(singles: Singles) -> None:
     scenarios = [result.scenario for result in singles.results]
     assert [Scenario.parse(str(scenario)) for scenario in scenarios] == scenarios

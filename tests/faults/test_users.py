@@ -1,4 +1,4 @@
-"""Schedules of user imports; `make faults-users` plays ten thousand, and others."""
+"""Schedules of user imports; `make faults-users` plays ten thousand different ones."""
 
 import pytest
 
@@ -41,12 +41,12 @@ def test_imports_and_rows_end_in_every_way(totals: Totals) -> None:
     assert totals.users > SCHEDULES
 
 
-def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+def test_schedule_replays_identically(own_workers: Workers) -> None:
     trace, *others = EXPLORER.replayed(own_workers.pool, "users 2")
     assert others == 3 * [trace]
     assert len(trace) > 20
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds(findings: Findings, name: str) -> None:
+def test_explorer_finds_mutant(findings: Findings, name: str) -> None:
     assert not missed(findings[name].result(), MUTANTS[name])

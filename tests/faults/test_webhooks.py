@@ -1,4 +1,4 @@
-"""Four hundred schedules of webhooks; `make faults-webhooks` plays ten thousand, and others."""
+"""Four hundred schedules of webhooks; `make faults-webhooks` plays ten thousand different ones."""
 
 import pytest
 
@@ -40,12 +40,12 @@ def test_every_function_is_hit_at_every_kind_of_call(totals: Totals) -> None:
     assert {call for call, number in totals.calls.items() if number > SCHEDULES // 2} <= hit
 
 
-def test_a_schedule_is_the_same_at_every_replay(own_workers: Workers) -> None:
+def test_schedule_replays_identically(own_workers: Workers) -> None:
     trace, *others = EXPLORER.replayed(own_workers.pool, "webhooks 9")
     assert others == 3 * [trace]
     assert len(trace) > 20
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds(findings: Findings, name: str) -> None:
+def test_explorer_finds_mutant(findings: Findings, name: str) -> None:
     assert not missed(findings[name].result(), MUTANTS[name])

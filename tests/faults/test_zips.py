@@ -1,4 +1,7 @@
-"""Schedules of ZIPs: with those of imports a thousand. `make faults-zips` plays ten thousand, and others."""
+"""Schedules of ZIPs, a thousand together with those of imports.
+
+`make faults-zips` plays ten thousand different ones.
+"""
 
 import pytest
 
@@ -44,11 +47,11 @@ def test_zips_and_rows_end_in_every_way(totals: Totals) -> None:
     assert min(totals.rows[name] for name in ("succeeded", "failed", "unprocessed")) > SCHEDULES // 5
 
 
-def test_a_schedule_of_an_upload_is_the_same_at_every_replay(own_workers: Workers) -> None:
+def test_schedule_of_an_upload_replays_identically(own_workers: Workers) -> None:
     trace, *others = EXPLORER.replayed(own_workers.pool, "zips 93")
     assert others == 3 * [trace]
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_the_explorer_finds(findings: Findings, name: str) -> None:
+def test_explorer_finds_mutant(findings: Findings, name: str) -> None:
     assert not missed(findings[name].result(), MUTANTS[name])

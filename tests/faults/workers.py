@@ -27,7 +27,10 @@ CHUNK = 100
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """injected: number of its faults that were injected. candidates, edges: further possible faults of this run."""
+    """Result of a scenario.
+
+    injected: number of its injected faults. candidates, edges: further possible faults of this run.
+    """
 
     scenario: Scenario
     violations: tuple[Violation, ...]
@@ -39,14 +42,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The maximum number of candidates of a result: of `faults`, and of `edges`. None: all. Drawn by `seed`."""
+    """Maximum number of a result's candidates: of `faults`, and of `edges`. None: all. Drawn by `seed`."""
 
     candidates: int | None = None
     edges: int | None = 0
     seed: int = 0
 
     def drawn(self, scenario: Scenario, faults: Callable[[], list[Fault]], number: int | None) -> tuple[Fault, ...]:
-        """The same draw in every run, with each kind of fault equally likely."""
+        """Draw the same faults in every run, with each kind of fault equally likely."""
         if number == 0:
             return ()
         if number is None:
@@ -57,7 +60,7 @@ class Wanted:
 
 @cache
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     # On one DynamoDB Local, each process has its own tables, so that a sweep sees only its own orders.
     prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
     return Engine(Stack(prefix)).start()
@@ -80,7 +83,7 @@ def played(scenario: Scenario, wanted: Wanted | None = None) -> Result:
 
 
 def spread[T](everything: Iterable[T], number: int, kind: Callable[[T], str], chance: random.Random) -> list[T]:
-    """Draw at most this many: a kind, then one of it that is not drawn yet."""
+    """Draw at most this many: first a kind, then an item of this kind that is not drawn yet."""
     by_kind = defaultdict[str, list[T]](list)
     for one in everything:
         by_kind[kind(one)].append(one)
@@ -97,7 +100,7 @@ def spread[T](everything: Iterable[T], number: int, kind: Callable[[T], str], ch
 
 
 def traced(scenario: Scenario) -> tuple[str, ...]:
-    """Play one scenario in this process; returns what happened, line by line."""
+    """Play one scenario in this process. Returns its trace, line by line."""
     return play(engine(), scenario).trace
 
 
@@ -107,7 +110,8 @@ def _play_all(scenarios: Sequence[Scenario], wanted: Wanted | None) -> list[Resu
 
 @contextmanager
 def wanted_dynamodb() -> Iterator[str]:
-    """AWS's own emulator for this process and its workers, if DYNAMODB is `local`. Gives the command that uses it.
+    """Start AWS's own emulator for this process and its workers, if DYNAMODB is `local`. Yields the command that uses
+    it.
 
     Raises `dynamodb_local.Unavailable`.
     """
@@ -120,7 +124,7 @@ def wanted_dynamodb() -> Iterator[str]:
 
 
 class Workers:
-    """One process for each core."""
+    """One process per core."""
 
     def __enter__(self) -> "Workers":
         self.count = os.process_cpu_count() or 1
@@ -132,11 +136,11 @@ class Workers:
         self.pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.join(SECONDS)
-            # One that hangs would keep its parent from its end, too.
+            # A hanging worker would keep its parent from ending, too.
             process.kill()
 
     def play(self, scenarios: Iterable[Scenario], wanted: Wanted | None = None) -> Iterator[Result]:
-        """Play all, in any order of processes; results come in the order of the scenarios."""
+        """Play all, in any order of processes. Results come in the order of the scenarios."""
         todo = list(scenarios)
         size = max(1, min(CHUNK, -(-len(todo) // (2 * self.count))))
         chunks = [todo[start : start + size] for start in range(0, len(todo), size)]

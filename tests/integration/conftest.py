@@ -14,7 +14,7 @@ LEFT_OUT = ("test_bad_input", "test_command_line", "test_concurrent_imports", "t
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to test_deployed.py, if it is in the run, the tests that it runs on a stack in use."""
+    """Skip the tests that test_deployed.py runs on a stack in use, if it is in the run."""
     if STACK in config.stash or all(item.path.name != "test_deployed.py" for item in items):
         return
     config.hook.pytest_deselected(items=[item for item in items if _runs_on_a_stack_in_use(item)])
@@ -31,7 +31,7 @@ def _runs_on_a_stack_in_use(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository that follows add-a-type.md, add-a-workflow.md and add-an-approval.md of docs."""
+    """A copy of the repository with the changes of add-a-type.md, add-a-workflow.md and add-an-approval.md."""
     root = guide.copy(tmp_path_factory.mktemp("guide") / "stepwise")
     for text in (guide.TYPE, guide.WORKFLOW, guide.APPROVAL):
         for edit in guide.edits(text):

@@ -29,16 +29,16 @@ _LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".ruff_cache", ".pytest
 
 
 class Edit(Protocol):
-    """One block of the guide, or one row of a table of copies."""
+    """A block of the guide, or a row of a table of copies."""
 
     def apply(self, root: Path) -> None:
-        """Raises LookupError if the lines are not there, or are there more than once."""
+        """Apply the edit. Raises LookupError if the lines are not there, or are there more than once."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The files of a folder in examples/, which lie there as in the repository."""
+    """The files of a folder in examples/, laid out as in the repository."""
 
     folder: str
 
@@ -48,7 +48,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """An excerpt of a file. A line `...` or `# ...` stands for lines that it leaves out."""
+    """An excerpt of a file. A line `...` or `# ...` stands for omitted lines."""
 
     file: str
     excerpt: str
@@ -74,7 +74,7 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """hunks: `@@` separates them, in the order of the file; after `@@ text` the first place behind that text counts."""
+    """A change of a file. hunks: `@@` separates them, in file order; the text after `@@` precedes the first match."""
 
     file: str
     hunks: str
@@ -97,7 +97,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """names: of the blocks that are copied; none for a whole file. before: a part of the line that they go before."""
+    """A copy of blocks or a file. names: the copied blocks; empty for a whole file. before: part of the next line."""
 
     file: str
     names: tuple[str, ...]
@@ -116,7 +116,7 @@ class Copy:
         path.write_text("\n".join([*lines, ""]))
 
     def _block(self, lines: list[str], name: str) -> list[str]:
-        """From the line that has the name as its key, to the last that is indented deeper, or closes it."""
+        """The block from the line with the name as its key to the last more deeply indented or closing line."""
         begin = _only([at for at, line in enumerate(lines) if re.match(rf' *"?{name}"?:( {{)?$', line)], self, name)
         indent = len(lines[begin]) - len(lines[begin].lstrip())
         end = begin + 1
@@ -139,7 +139,7 @@ def _only(places: list[int], edit: Change | Copy, what: str) -> int:
 
 
 def edits(guide: str) -> Iterator[Edit]:
-    """What a guide says, in its order."""
+    """The edits of a guide, in order."""
     for match in _EDIT.finditer(guide):
         if match["example"]:
             yield Example(match["example"])
@@ -167,7 +167,7 @@ def blocks(guide: str) -> int:
 
 
 def copy(to: Path) -> Path:
-    """A copy of the repository with the same environments."""
+    """Create a copy of the repository with the same environments."""
     shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*_LEFT_OUT))
     for environment in ROOT.glob(".venv*"):
         (to / environment.name).symlink_to(environment)

@@ -1,4 +1,4 @@
-"""Setups of accounts on the deployed machines: clean, undone on the way, and stopped."""
+"""Account setups on the deployed machines: clean, undone on the way, and stopped."""
 
 import json
 import uuid
@@ -28,7 +28,7 @@ NAME, BIRTH = "Augusta Lovelace", "1815-12-10"
 
 @pytest.fixture
 def submitted(stack: Stack) -> Start:
-    """Submit an application of a person of its own; returns its id."""
+    """Submit an application of a new person; returns its id."""
 
     def submit() -> str:
         application_id, at = f"a-{uuid.uuid4().hex[:12]}", datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The guides to a type with its target, and to a workflow, followed to the letter on one copy of the repository."""
+"""The guides to a type with its target, and to a workflow, followed to the letter in one copy of the repository."""
 
 from pathlib import Path
 

@@ -66,7 +66,7 @@ def start(workflow: Stack, day: Day) -> tuple[str, str]:
 
 
 def payloads(workflow: Stack, arn: str) -> list[Any]:
-    """What the states have passed to the function, attempt by attempt."""
+    """The payloads that the states passed to the function, attempt by attempt."""
     events = workflow.stepfunctions.get_execution_history(executionArn=arn)["events"]
     scheduled = [event["taskScheduledEventDetails"] for event in events if event["type"] == "TaskScheduled"]
     return [json.loads(details["parameters"])["Payload"] for details in scheduled]

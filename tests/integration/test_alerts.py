@@ -98,7 +98,7 @@ def _metrics(alarm: Any) -> list[Any]:
 
 
 def _tail(name: str) -> str:
-    """The end of an ARN or a URL, or a name as it is."""
+    """The end of an ARN or a URL; other names unchanged."""
     return name.rpartition("/")[2].rpartition(":")[2]
 
 

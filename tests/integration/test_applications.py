@@ -29,7 +29,7 @@ def run() -> str:
 
 @pytest.fixture(scope="module")
 def submitted(stack: Stack, run: str) -> dict[str, dict[str, Any]]:
-    """One application of each kind, all at once. Those but the clean one have no document."""
+    """An application of each kind, all started together. Only the clean one has a document."""
     documents = {kind: document(run, kind) for kind in KINDS}
     upload(stack, documents[CLEAN])
     for one in documents.values():
@@ -58,7 +58,7 @@ def execution(stack: Stack, application_id: str, machine: str = "AccountOpening"
 
 
 def execution_status(stack: Stack, arn: str) -> str:
-    """Empty while there is none."""
+    """The execution's status; empty if there is none."""
     try:
         return str(stack.stepfunctions.describe_execution(executionArn=arn)["status"])
     except stack.stepfunctions.exceptions.ExecutionDoesNotExist:
@@ -66,7 +66,7 @@ def execution_status(stack: Stack, arn: str) -> str:
 
 
 def ended(stack: Stack, application: dict[str, Any]) -> Summary:
-    """The application, once its execution has ended and it has a last status."""
+    """Wait until the execution has ended and the application has a final status. Returns the application."""
     own = application["application_id"]
     eventually(lambda: execution_status(stack, execution(stack, own)) not in ("", "RUNNING"))
     eventually(lambda: applications.view(stack, own).decided)

@@ -61,12 +61,12 @@ class Release:
         return set((self.stack.row("ApprovalsTable", approval_id=f"TOKENS#{self.approval_id}") or {})["tokens"])
 
     def decide(self, decision: str, by: str = "ann") -> Any:
-        """Raises Refused."""
+        """Decide the approval. Raises Refused."""
         request = {"approval_id": self.approval_id, "decision": decision, "decided_by": by, "comment": COMMENT}
         return call(self.stack, "DecideApproval", request)
 
     def due(self, at: datetime) -> None:
-        """Let it be due at this moment."""
+        """Make the approval due at this time."""
         self.stack.dynamodb.update_item(
             TableName=self.stack.outputs["ApprovalsTable"],
             Key={"approval_id": {"S": self.approval_id}},
@@ -82,7 +82,7 @@ class Release:
 
     @property
     def result(self) -> Mapping[str, Any]:
-        """What the state got, when the execution has ended with it."""
+        """Wait for the end. Returns the state's result."""
         end = ended(self.stack, self.arn)
         assert end["status"] == "SUCCEEDED"
         found: Mapping[str, Any] = json.loads(end["output"])["review_decision"]
@@ -129,7 +129,7 @@ def told(stack: Stack) -> Iterator[Callable[[], list[Any]]]:
 
 
 def answer(release: Release, decision: str, by: str) -> str:
-    """The status, or the final error. What is transient, on a busy machine, is repeated."""
+    """The status, or the final error. Transient errors of a busy machine are retried."""
     while True:
         try:
             return str(release.decide(decision, by)["status"])
@@ -181,7 +181,7 @@ def test_race_of_decision_and_expiry_has_one_end(start: Callable[..., Release]) 
         release.due(due)
 
     def decide(number: int) -> str:
-        """From 60 ms before the moment to 40 ms after it."""
+        """Decide at intervals from 60 ms before the due time to 40 ms after it."""
         time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds() - 0.06 + number * 0.02))
         return answer(releases[number], "approve", "ann")
 

@@ -1,4 +1,4 @@
-"""Bad input gets a clear error that names the field, and nothing is written."""
+"""Invalid input gets a clear error that names the field, and nothing is written."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""`sam build` leaves every source with its bytecode, because Lambda cannot write any, and makes the service models."""
+"""`sam build` adds bytecode to every source, because Lambda cannot write any, and reduces the service models."""
 
 import importlib.util
 from pathlib import Path

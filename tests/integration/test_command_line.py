@@ -1,4 +1,4 @@
-"""The command line, as a person runs it, on the tests' stack."""
+"""The command line as a person runs it, on the tests' stack."""
 
 import json
 import subprocess

@@ -21,7 +21,7 @@ PRODUCT = {"category": "tea", "price": 1500, "currency": "JPY"}
 
 @pytest.fixture
 def key(stack: Stack) -> Versions:
-    """A key of the test's own, of a type that is not registered."""
+    """A new key of an unregistered type."""
     return Versions(stack, RUN, uuid.uuid4().hex)
 
 

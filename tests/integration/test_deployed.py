@@ -46,13 +46,13 @@ def started() -> Iterator[emulator.Emulator]:
 
 @pytest.fixture(scope="module")
 def instance(started: emulator.Emulator) -> str:
-    """Of Amazon Connect."""
+    """The id of an Amazon Connect instance."""
     return new_instance(Stack.local(started.endpoint, services=started.simulators))
 
 
 @pytest.fixture(scope="module")
 def used(started: emulator.Emulator, instance: str) -> Stack:
-    """A stack with other orders, stock, objects and users, some of them of earlier tests."""
+    """A stack with other orders, stock, objects and users, some of them from earlier tests."""
     stack = Stack.local(started.endpoint, services=started.simulators)
     stock.seed(stack, {"tea-01": 100})
     too_many = [{"sku": "tea-01", "quantity": 1000, "unit_price": 1}]

@@ -1,4 +1,4 @@
-"""The HTTP API of a deployed stack: what it promises to a client that repeats, guesses, or is somebody else."""
+"""The HTTP API of a deployed stack: its promises to clients that retry, guess, or impersonate others."""
 
 import gzip
 import json
@@ -65,7 +65,7 @@ def uploaded(client: HttpClient) -> str:
 
 
 def ended(client: HttpClient, location: str) -> Json:
-    """The status document, once it waits for nothing."""
+    """Wait until the status document waits for nothing. Returns it."""
     found: list[Any] = []
 
     def waits_for_nothing() -> bool:
@@ -78,7 +78,7 @@ def ended(client: HttpClient, location: str) -> Json:
 
 
 def at_once(send: Callable[[], requests.Response]) -> list[requests.Response]:
-    """The answers to a request that is sent 20 times at the same moment."""
+    """The responses to a request that is sent 20 times concurrently."""
     barrier = threading.Barrier(AT_ONCE, timeout=120)
 
     def wait_and_send(_: int) -> requests.Response:
@@ -90,7 +90,7 @@ def at_once(send: Callable[[], requests.Response]) -> list[requests.Response]:
 
 
 def decided(send: Callable[[], requests.Response]) -> set[str]:
-    """The different answers to a request that is sent 20 times at once, and repeated while it is in flight."""
+    """The distinct responses to a request that is sent 20 times concurrently, and retried while it is in flight."""
 
     def answer() -> requests.Response:
         found: list[requests.Response] = []
@@ -263,7 +263,7 @@ def test_webhook_sent_20_times_with_lost_answers_is_one_subscription(client: Htt
 
 @pytest.fixture
 def application() -> Json:
-    """Without a document, so that it is reviewed."""
+    """An application without a document, so that it is reviewed."""
     own = uuid.uuid4().hex[:12]
     address = {"line1": f"Geheimweg {own}", "city": "Babelsberg", "postal_code": "14482", "country": "DE"}
     person = {"name": f"Konrad Zuse {own}", "date_of_birth": "1987-06-05", "address": address}
@@ -294,7 +294,7 @@ def test_application_and_decision_sent_20_times_with_lost_answers_are_one(
 
 
 def waiting(client: HttpClient) -> dict[str, Json]:
-    """What waits, page by page, by id."""
+    """The ids of waiting approvals, page by page."""
     found, query = dict[str, Json](), {"group": "account-opening", "limit": 2}
     while query:
         page = client.get("/approvals", **query).json()
@@ -339,13 +339,13 @@ def path_of(route: str) -> tuple[str, str]:
 
 
 def called(client: HttpClient, route: str) -> int:
-    """The status of a call of a route, with a body of another type where it takes one."""
+    """The status of a call of a route, with a body of the wrong type if it takes one."""
     method, path = path_of(route)
     return client.send(method, path, **({"json": []} if ROUTES[route].body else {})).status_code
 
 
 def let_in(route: str) -> int:
-    """The status of such a call of somebody who may call the route."""
+    """The status of the same call by a caller who may use the route."""
     if ROUTES[route].body:
         return 400
     return 404 if "{" in route else 200
@@ -353,7 +353,7 @@ def let_in(route: str) -> int:
 
 @pytest.fixture(scope="module")
 def roles(stack: Stack) -> Callable[[str], Credentials]:
-    """Credentials of a new user who may call this part of the API; none at all without a part."""
+    """Credentials of a new user who may call this part of the API; no rights at all without a part."""
     iam = stack.client("iam")
     api = stack.outputs["ApiUrl"].split("/")[-2]
 

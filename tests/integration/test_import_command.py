@@ -1,4 +1,4 @@
-"""`stepwise import`, as a person runs it, and its progress."""
+"""`stepwise import` as a person runs it, and its progress."""
 
 import os
 import re
@@ -133,6 +133,6 @@ def test_retry_of_failed_rows_creates_no_duplicates(
 
 
 def name_of_upload(stack: Stack) -> str:
-    """Of the execution that the upload started; "" before that."""
+    """The name of the execution started by the upload; "" before that."""
     started = stack.stepfunctions.list_executions(stateMachineArn=stack.outputs["UserImportArn"])["executions"]
     return next((one["name"] for one in started if one["name"].startswith("upload-20260315-")), "")

@@ -113,7 +113,7 @@ def test_stopped_child_ends_its_zip(stack: Stack, resources: Resources) -> None:
 
 
 def test_early_answer_to_a_token_does_no_harm(stack: Stack, resources: Resources) -> None:
-    """The machine goes on too early, and finalization waits for the child."""
+    """The machine resumes too early, and finalization waits for the child."""
     with held(stack, resources):
         made = Zip.of(stack, RUN, archive(File(b"a.csv", csv(*codes(2)))))
         token = made.waits_for(1)
@@ -127,7 +127,7 @@ def test_early_answer_to_a_token_does_no_harm(stack: Stack, resources: Resources
 
 
 def test_zip_whose_machine_is_stopped_ends_after_its_children(stack: Stack, resources: Resources) -> None:
-    """Its children go on; no other starts. The event comes too early, so the sweep ends it."""
+    """Its children continue; no other starts. The event comes too early, so the sweep ends the ZIP."""
     with held(stack, resources):
         files = archive(File(b"a.csv", csv(*codes(2))), File(b"b.csv", csv(*codes(2))))
         made = Zip.of(stack, RUN, files, options={"parallel": 1})

@@ -21,7 +21,7 @@ _ALONE = {"max_concurrency": 1}
 
 @pytest.fixture
 def products(stack: Stack) -> ProductImports:
-    """The imports of a tenant of the test's own."""
+    """The imports of the test's own tenant."""
     return ProductImports(stack, f"{RUN[:30]}-{uuid.uuid4().hex[:8]}")
 
 

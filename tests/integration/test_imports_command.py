@@ -1,4 +1,4 @@
-"""`stepwise imports` and `stepwise commands export`, as a person runs them."""
+"""`stepwise imports` and `stepwise commands export` as a person runs them."""
 
 import csv
 import io
@@ -54,7 +54,7 @@ def of(products: ProductImports) -> tuple[str, ...]:
 
 
 def in_time(ask: Callable[[], Ended]) -> Ended:
-    """The first answer of a function that has not timed out, as it may on a busy machine. An operator asks again."""
+    """The first response that is not a timeout, which a busy machine may cause. An operator would ask again."""
     answers: list[Ended] = []
 
     def answered() -> bool:

@@ -91,7 +91,7 @@ def _row(gateway: GatewayClient, order: Document) -> Document:
 
 
 def _finalized(stack: Stack, gateway: GatewayClient, order: Document) -> tuple[str, list[int]]:
-    """The order's status and standing charges, once nothing is in flight. Checks every invariant."""
+    """The order's status and live charges, once nothing is in flight. Checks every invariant."""
     eventually(lambda: not gateway.ledger()["in_flight"])
     standing = gateway.ledger()["standing"].get(_row(gateway, order).get("key"), [])
     seen = orders.finalized(stack, order["order_id"])
@@ -110,7 +110,7 @@ def _requests(gateway: GatewayClient, order: Document) -> dict[str, int]:
 
 @contextmanager
 def _elsewhere(stack: Stack, resources: Resources, address: str, *functions: str) -> Iterator[None]:
-    """Change the gateway's address in the functions."""
+    """Point the functions at another gateway address."""
     with ExitStack() as changed:
         for function in functions:
             changed.enter_context(environment(stack, resources, function, PAYMENT_GATEWAY_URL=address))
@@ -245,7 +245,7 @@ def test_no_log_or_history_holds_a_token_secret_or_key(
 def test_secret_rotation_loses_and_doubles_no_charge(
     stack: Stack, gateway: GatewayClient, belongings: Belongings, order: Document
 ) -> None:
-    """Twice, so that a warm function's secret is neither the current nor the previous one."""
+    """It is rotated twice, so that a warm function's secret is neither the current nor the previous one."""
     some = [order | {"order_id": f"{order['order_id']}-{number}"} for number in range(5)]
     refused = some[-1] | {"items": [{**order["items"][0], "quantity": 11}]}
     for number, one in enumerate([*some[:-1], refused]):

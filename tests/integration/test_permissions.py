@@ -1,4 +1,4 @@
-"""Each function may do only what it does, on its own tables."""
+"""Each function may do only what it needs, on its own tables."""
 
 import uuid
 from collections.abc import Callable

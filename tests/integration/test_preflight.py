@@ -1,4 +1,4 @@
-"""The preflight on the local stack, as far as that supports it: it leaves nothing, and names what it cannot reach."""
+"""The preflight on the local stack, as far as it is supported: it leaves nothing, and names unreachable services."""
 
 import subprocess
 from typing import Any
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.local_only("ask the local stack about the template")
 
 
 def left(stack: Stack) -> list[Any]:
-    """Stacks, change sets and every version of an object."""
+    """Remaining stacks, change sets and object versions."""
     client = stack.client("cloudformation")
     stacks = [one for one in client.list_stacks()["StackSummaries"] if one["StackStatus"] != "DELETE_COMPLETE"]
     sets = [client.list_change_sets(StackName=one["StackName"])["Summaries"] for one in stacks]

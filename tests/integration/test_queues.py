@@ -1,4 +1,4 @@
-"""The queues on the running stack: duplicates, poison, redrive, and notices with the group of their tenant."""
+"""The queues on the running stack: duplicates, poison messages, redrive, and notices with the group of their tenant."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ type Publish = Callable[..., None]
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick(stack: Stack, resources: Resources) -> Iterator[None]:
-    """A message that fails comes again after a second."""
+    """Let a failed message be redelivered after a second."""
     sqs = stack.client("sqs")
     before = {name: attribute(stack, resources[name], "VisibilityTimeout") for name in QUEUES}
     for name in QUEUES:
@@ -90,12 +90,12 @@ def attribute(stack: Stack, url: str, name: str) -> str:
 
 
 def waiting(stack: Stack, url: str) -> int:
-    """Messages in a queue, seen or not."""
+    """The number of messages in a queue, visible or not."""
     return sum(int(attribute(stack, url, f"ApproximateNumberOfMessages{kind}")) for kind in ("", "NotVisible"))
 
 
 def created(stack: Stack, tenant: str, import_id: str) -> None:
-    """An import whose new row no stream record started."""
+    """Create an import whose new row is not started by a stream record."""
     products = ProductImports(stack, tenant)
     key = products.upload(csv_text([product(1)]))
     version = stack.client("s3").head_object(Bucket=products.bucket, Key=key)["VersionId"]
@@ -203,7 +203,7 @@ def once_told(heard: Callable[[str], list[Any]], name: str) -> list[Any]:
 
 
 def poisoned(stack: Stack, url: str, name: str) -> Any:
-    """The message about a name in a dead-letter queue. It stays there."""
+    """Wait for the message about a name in a dead-letter queue. It stays there."""
     found: list[Any] = []
 
     def arrived() -> bool:

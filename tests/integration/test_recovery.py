@@ -1,4 +1,4 @@
-"""However a saga ends, its order is confirmed or undone, or an alert names what is left."""
+"""Whatever the end of a saga, its order is confirmed or undone, or an alert names what is left."""
 
 import json
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def _recovered(stack: Stack, order: Document) -> str:
 
 
 def _all_barred(stack: Stack, order: Document) -> bool:
-    """Whether no step of the order stands or can still land."""
+    """True if no step of the order is in effect or can still land."""
     records = (stack.row("IdempotencyTable", pk=f"{order['order_id']}#{step}") for step in STEPS)
     return all(record is not None and record["status"] == "COMPENSATED" for record in records)
 

@@ -45,7 +45,7 @@ def stepwise(stack_options: list[str]) -> Command:
 
 
 class Crash(BaseException):
-    """A crash of the process, from the replay's view."""
+    """A crash of the process, as the replay sees it."""
 
 
 @dataclass

@@ -59,7 +59,7 @@ def test_good_order_leaves_these_rows(run: Run, order: Document, sku: str) -> No
 
 
 def _eventually_undone(stack: Stack, order: Document) -> bool:
-    """Shortly after the saga's end, finalization bars the steps that were never called."""
+    """Wait until finalization, shortly after the saga's end, has barred the steps that were never called."""
     records = [f"{order['order_id']}#{step}" for step in STEP_NAMES]
     eventually(lambda: all(stack.row("IdempotencyTable", pk=key) for key in records))
     return all((stack.row("IdempotencyTable", pk=key) or {})["status"] == "COMPENSATED" for key in records)

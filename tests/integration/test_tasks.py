@@ -1,4 +1,4 @@
-"""Tasks on the running stack: both types, failures and their alarm, a retry, an execution that is stopped."""
+"""Tasks on the running stack: both types, failures and their alarm, a retry, a stopped execution."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may re
 
 @pytest.fixture
 def tenant() -> str:
-    """A tenant of the test's own."""
+    """The test's own tenant."""
     return f"{RUN[:30]}-{uuid.uuid4().hex[:8]}"
 
 

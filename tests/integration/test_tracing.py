@@ -34,7 +34,7 @@ def daemon() -> Iterator[socket.socket]:
 
 
 def received(daemon: socket.socket, count: int) -> dict[str, Document]:
-    """This many documents in the daemon's format: a header line, then one subsegment. By name."""
+    """Receive this many documents in the daemon's format: a header line, then one subsegment. Returns them by name."""
     documents: dict[str, Document] = {}
     for _ in range(count):
         header, _, body = daemon.recv(65_536).partition(b"\n")

@@ -1,4 +1,4 @@
-"""Webhooks as an operator subscribes them, and as a receiver gets them."""
+"""Webhooks as an operator subscribes to them, and as a receiver gets them."""
 
 import json
 import re

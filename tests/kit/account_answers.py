@@ -1,4 +1,4 @@
-"""What AWS may answer to the requests about account setups, the plain success first."""
+"""Possible AWS responses to the requests about account setups, the plain success first."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,13 +28,13 @@ _APPLICATION = to_item(
 
 
 def concerns(parameters: Parameters, named: set[str | None]) -> bool:
-    """Whether a request is about a setup: its tables, or its machines."""
+    """Returns True for a request about a setup: its tables or its machines."""
     machines = (ACCOUNT_SETUP.machine, ACCOUNT_SETUP.recovery)
     return bool(named & _TABLES) or any(f":{name}:" in str(parameters.get("executionArn")) for name in machines)
 
 
 def _situations() -> Iterator[tuple[str | None, bool, bool]]:
-    """The application's status, and whether the steps have rows, and records."""
+    """Combinations of the application's status and of the steps that have rows and records."""
     yield SUBMITTED, True, True
     yield SUBMITTED, True, False
     yield SUBMITTED, False, False

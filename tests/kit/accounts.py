@@ -81,7 +81,7 @@ class AccountWorld:
         }
 
     def submit(self, application_id: str = "a-1", name: str = "Ada Lovelace") -> None:
-        """As SubmitApplication commits an application."""
+        """Commit an application as SubmitApplication does."""
         values = {
             "application_id": application_id,
             "name": name,
@@ -94,7 +94,7 @@ class AccountWorld:
         self.store.commit(step, [self.applications.actions.submit(values, self.now)], {})
 
     def call(self, *functions: str, of: str = "a-1") -> Any:
-        """Call these functions one after the other. Returns what the last one returns."""
+        """Call these functions one after the other. Returns the result of the last one."""
         answer: Any = None
         for function in functions:
             self.now += timedelta(seconds=1)
@@ -103,7 +103,7 @@ class AccountWorld:
         return answer
 
     def end(self, status: str, of: str = "a-1") -> None:
-        """Give an application its last status, as another function does meanwhile."""
+        """Set an application's final status, as another function does meanwhile."""
         self.client.update_item(
             TableName=self.tables["ApplicationsTable"],
             Key={"application_id": {"S": of}},
@@ -113,7 +113,7 @@ class AccountWorld:
         )
 
     def edit(self, table: str) -> None:
-        """Give every row of a table to another application, as somebody else does."""
+        """Change the application in every row of a table, as another system might."""
         name = self.tables[table]
         for item in self.client.scan(TableName=name)["Items"]:
             self.client.put_item(TableName=name, Item={**item, "application_id": {"S": "another"}})
@@ -126,6 +126,6 @@ class AccountWorld:
 
 
 def _step_of(function: str) -> str:
-    """The step that a function commits or compensates; of the two ends, the submission."""
+    """The step that a function commits or compensates; the submission for the functions at either end."""
     names = {name: step.name for step in ACCOUNT_SETUP.all_steps for name in (step.name, step.compensation)}
     return names.get(function, SUBMIT_APPLICATION.name)

@@ -1,4 +1,4 @@
-"""The shape of a response of AWS."""
+"""The shape of an AWS response."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +19,6 @@ type Answer = Mapping[str, Any] | Refusal
 
 
 def tables(parameters: Parameters) -> set[str | None]:
-    """The tables that a request of DynamoDB names; only None for another service's."""
+    """The tables that a DynamoDB request names; only None for another service's request."""
     actions = (body for entry in parameters.get("TransactItems", ()) for body in entry.values())
     return {parameters.get("TableName"), *parameters.get("RequestItems", ()), *(one["TableName"] for one in actions)}

@@ -1,4 +1,4 @@
-"""The possible answers of AWS or a payment gateway to each request of deployed code, the plain success first.
+"""Possible responses of AWS or a payment gateway to each request of deployed code, the plain success first.
 
 An answer represents all that lead to the same further requests; several contain an item in an earlier state.
 """
@@ -33,11 +33,11 @@ _STOPPED = datetime(2026, 11, 23, tzinfo=UTC)
 
 
 class Unanswered(BaseException):
-    """This operation has no answers yet. A BaseException, so that no handler hides it."""
+    """Raised for an operation without answers. A BaseException, so that no handler hides it."""
 
 
 def answering(operation: str, parameters: Parameters, text: str) -> Callable[[Parameters], Iterable[Answer]]:
-    """Makes all answers to try. operation: such as "dynamodb:PutItem". text: of the parameters.
+    """Returns all answers to try. operation: such as "dynamodb:PutItem". text: of the parameters.
 
     Raises Unanswered.
     """
@@ -126,7 +126,7 @@ def _batch(parameters: Parameters) -> Iterable[Answer]:
 
 
 def _notes(parameters: Parameters) -> bool:
-    """Whether a request reads what the audit of orders has noted."""
+    """Returns True for a request that reads the audit's notes on orders."""
     return "order-saga#Audit" in str(parameters["RequestItems"])
 
 

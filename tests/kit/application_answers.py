@@ -1,4 +1,4 @@
-"""What DynamoDB may answer to the requests about account opening, the plain success first."""
+"""Possible DynamoDB responses to the requests about account opening, the plain success first."""
 
 import io
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,7 @@ _PDF = b"%PDF-1.7"
 
 
 def concerns(named: set[str | None]) -> bool:
-    """Whether a request is about the tables of account opening alone, or submits an application."""
+    """Returns True for a request about the tables of account opening alone, or one that submits an application."""
     return bool(named & _TABLES) and named <= {None, *_TABLES, "IdempotencyTable"}
 
 

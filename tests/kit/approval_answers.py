@@ -1,4 +1,4 @@
-"""What DynamoDB and Step Functions may answer to the requests about approvals, the plain success first."""
+"""Possible DynamoDB and Step Functions responses to the requests about approvals, the plain success first."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _TOKENS = {"approval_id": {"S": f"TOKENS#{_WAITING['approval_id']['S']}"}, "toke
 
 
 def concerns(named: set[str | None]) -> bool:
-    """Whether a request is about the table of approvals."""
+    """Returns True for a request about the table of approvals."""
     return "ApprovalsTable" in named
 
 

@@ -1,4 +1,4 @@
-"""Approvals without a stack: the table of the template, and Step Functions as far as approvals call it."""
+"""Approvals without a stack: the template's table, and the part of Step Functions that approvals call."""
 
 import uuid
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ class StepFunctions:
     fails: str = ""
 
     def wait(self, arn: str = ARN) -> str:
-        """A state of an execution waits. Returns its token; that of an earlier attempt of the state is dead."""
+        """Let a state of an execution wait. Returns its token; the token of an earlier attempt is dead."""
         self.executions.setdefault(arn, {"status": "RUNNING", "events": [{"type": "ExecutionStarted"}]})
         self.waiting = {token: one for token, one in self.waiting.items() if one != arn}
         token = uuid.uuid4().hex
@@ -51,7 +51,7 @@ class StepFunctions:
         return token
 
     def time_out(self, arn: str = ARN) -> None:
-        """The state that waits reaches its TimeoutSeconds."""
+        """Let the waiting state reach its TimeoutSeconds."""
         self.waiting = {token: one for token, one in self.waiting.items() if one != arn}
         self._add(arn, "TaskTimedOut", taskTimedOutEventDetails={"resource": CALLBACK, "error": "States.Timeout"})
 
@@ -129,7 +129,7 @@ class ApprovalWorld:
         self.recovery = Recovery(self.callbacks)
 
     def ask(self, token: str = "", **changes: Any) -> dict[str, str]:
-        """A state waits and asks. token: of a state that waits already."""
+        """Let a state wait and ask. token: of a state that waits already."""
         arn = changes.get("execution_arn", ARN)
         request = {
             "schema": 1,
@@ -154,7 +154,7 @@ class ApprovalWorld:
         return self.recovery.sweep(self.at, lambda: True)
 
     def send(self) -> bool:
-        """The stream delivers the newest record."""
+        """Deliver the newest record of the stream."""
         return self.callbacks.send("account-opening.a-1.review")
 
     def pass_by(self, **time: float) -> None:

@@ -1,4 +1,4 @@
-"""Inputs that are not orders, each one edit away from a good order, for all tests of bad input."""
+"""Inputs that are not orders, each one edit away from a good order, for all tests of invalid input."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Everything that the tests create in a stack, noted by key before it is created.
+"""Everything that the tests create in a stack, recorded by key before it is created.
 
 Every name begins with RUN, which is unique to this run. No customer pays in the tests' currency, so only the tests' own
 report lines change.
@@ -35,7 +35,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Belongings:
-    """orders: by order_id. sagas: the orders that a state machine may be working on.
+    """Keys of everything created. orders: by order_id. sagas: the orders that a state machine may be working on.
 
     items: all rows except orders and lines of reports, with their kinds.
     uploads: ids of jobs that S3 starts. instances: of Amazon Connect.
@@ -52,13 +52,13 @@ class Belongings:
     instances: set[str] = field(default_factory=set)
 
     def saga(self, order_id: str) -> None:
-        """An order whose steps a state machine or a test runs."""
+        """Register an order whose steps a state machine or a test runs."""
         self.orders.add(order_id)
         self.sagas.add(order_id)
         self.items.update(_items_of_saga(order_id))
 
     def leave(self, order_id: str) -> None:
-        """Running sagas still need their rows."""
+        """Forget an order whose running saga still needs its rows."""
         self.orders.discard(order_id)
         for item in _items_of_saga(order_id):
             del self.items[item]

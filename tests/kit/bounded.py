@@ -1,4 +1,4 @@
-"""Waits that end: pytest-timeout raises in the main thread alone, and what that thread waits for then may never end."""
+"""Bounded waits: pytest-timeout raises only in the main thread, which may be waiting for something that never ends."""
 
 import signal
 import subprocess
@@ -15,7 +15,7 @@ SECONDS = 150
 
 
 class Threads(Executor):
-    """Like ThreadPoolExecutor, but neither the end of a block nor that of the process waits without a limit."""
+    """A ThreadPoolExecutor that never waits without a limit, neither at the end of a block nor at process exit."""
 
     def __init__(self, count: int, *, seconds: float = SECONDS) -> None:
         self._count = count
@@ -52,7 +52,7 @@ class Threads(Executor):
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """The results of calls that start together, each in a thread."""
+    """Returns the results of calls that start together, each in a thread."""
     start = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
@@ -65,7 +65,7 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
 
 @contextmanager
 def program(*arguments: Any, **options: Any) -> Iterator["subprocess.Popen[str]"]:
-    """A program, which is killed if the block leaves it running.
+    """Run a program, and kill it if the block leaves it running.
 
     It can be interrupted, also when a shell has started the tests in the background, where SIGINT is ignored.
     """

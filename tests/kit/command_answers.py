@@ -1,4 +1,4 @@
-"""What DynamoDB, S3 and Step Functions may answer to the requests about commands, the plain success first."""
+"""Possible DynamoDB, S3 and Step Functions responses to the requests about commands, the plain success first."""
 
 import io
 import json
@@ -23,14 +23,14 @@ _LAGGING = {"lagging": {"SS": ["catalog", "products"]}, "lagging_since": _AT}
 
 type Item = Mapping[str, Any]
 type Situation = tuple[int, int, bool]
-"""Of a key whose version n is asked for: published, finished, both as a distance from n; whether n is dead."""
+"""A key at a request for version n: published and finished, both as a distance from n; and if n is dead."""
 
 _TURN: Situation = (1, -1, False)
 _SITUATIONS: list[Situation] = [_TURN, (0, -1, False), (1, -2, False), (0, 0, False), (0, -1, True), (1, -1, True)]
 
 
 def concerns(named: set[str | None]) -> bool:
-    """Whether a request is about the tables of commands."""
+    """Returns True for a request about the tables of commands."""
     return bool(named & _TABLES)
 
 
@@ -99,7 +99,7 @@ def scan(parameters: Parameters) -> Iterable[Answer]:
 
 
 def history(_: Parameters) -> Iterable[Answer]:
-    """Versions of a key that were replaced."""
+    """Old versions of a key."""
     yield {"Items": []}
     yield {"Items": [{"version": {"N": "1"}, "updated_at": {"S": "2026-11-20T09:00:00+00:00"}}]}
 

@@ -11,7 +11,7 @@ from unittest import mock
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """code: of the process. error: what escaped the entry point; Python would print its traceback."""
+    """The outcome of a command. code: of the process. error: an escaped exception; Python would print its traceback."""
 
     code: int
     out: str
@@ -20,7 +20,7 @@ class Ended:
 
 
 def stepwise(*arguments: str, text: str = "") -> Ended:
-    """What `./stepwise` does with these arguments and this standard input."""
+    """Run `./stepwise` with these arguments and this standard input."""
     out, err, handler = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
     code: object = 0
     error = None

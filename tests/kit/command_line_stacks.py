@@ -1,4 +1,4 @@
-"""Stacks that fail every call of a command, each in one way."""
+"""Stacks on which every call of a command fails, each in one way."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from stepwise.operations.stack import Stack
 
 
 def refused(code: str) -> Callable[[], NoReturn]:
-    """AWS refuses with this error code."""
+    """Let AWS refuse every call with this error code."""
 
     def fail() -> NoReturn:
         metadata: Any = {"HTTPStatusCode": 400}
@@ -24,7 +24,7 @@ def refused(code: str) -> Callable[[], NoReturn]:
 
 
 def signalled(number: int) -> Callable[[], NoReturn]:
-    """The process gets a signal during the call."""
+    """Send the process a signal during the call."""
 
     def fail() -> NoReturn:
         os.kill(os.getpid(), number)
@@ -52,7 +52,7 @@ SIGNALS = {f"signal {number.name}": signalled(number) for number in (signal.SIGT
 
 
 def failing(fail: Callable[[], NoReturn]) -> Stack:
-    """A stack whose every call fails so."""
+    """A stack on which every call fails this way."""
     clients: Any = _Clients(fail)
     outputs = _Outputs(StepTables=json.dumps({step.table: step.table for step in STEPS}))
     stack = Stack(clients, None, outputs, _Outputs())
@@ -66,7 +66,7 @@ class _Outputs(dict[str, str]):
 
 
 class _Clients(dict[str, Any]):
-    """Also the session, which makes further clients."""
+    """Failing clients, and a session that creates more of them."""
 
     def __init__(self, fail: Callable[[], NoReturn]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Commands without a state machine: tables of their own, and the functions' domain called state by state."""
+"""Commands without a state machine: separate tables, and the functions' domain called state by state."""
 
 import itertools
 import uuid
@@ -48,7 +48,7 @@ def order(version: int | None = 1, **changes: Any) -> dict[str, Any]:
 
 
 def product(version: int = 1, *, attributes: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    """A command of type PRODUCT. attributes: that differ."""
+    """A command of type PRODUCT. attributes: those that differ from the default."""
     own = {"category": "tea", "price": 1500, "currency": "JPY"}
     command = order(version, sk="PRODUCT#tea-01", code="tea-01", name="Sencha", type="PRODUCT")
     return {**command, "attributes": {**own, **(attributes or {})}, **changes}
@@ -79,7 +79,7 @@ def _index(attribute: str) -> Mapping[str, Any]:
 
 @dataclass
 class Machines:
-    """Step Functions, as far as commands call it: executions by name, and tokens that wait for an answer.
+    """The part of Step Functions that commands call: executions by name, and tokens that wait for an answer.
 
     fails: the code of the error that the next call gets.
     """
@@ -119,14 +119,14 @@ class Machines:
 
 
 def error(code: str, status: int = 400) -> ClientError:
-    """An answer of AWS."""
+    """An error response of AWS."""
     answer: Any = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
     return ClientError(answer, "Operation")
 
 
 @dataclass
 class Shelf:
-    """A target in memory: what it shows of each key. fails: how often it is to fail, before it shows anything."""
+    """A target in memory: the version it shows of each key. fails: the number of calls to fail before one succeeds."""
 
     shown: dict[tuple[str, str], Document] = field(default_factory=dict)
     fails: int = 0
@@ -162,7 +162,7 @@ class World:
         (self.records,) = new_records(self.client)
 
     def over(self, client: "DynamoDBClient") -> "World":
-        """The same tables, reached by another client."""
+        """Returns a world with the same tables, reached through another client."""
         other = object.__new__(World)
         other.__dict__.update({**self.__dict__, "client": client})
         return other
@@ -210,7 +210,7 @@ class World:
         return self.gates.ended(own, {"type": "Execution.ABORTED", "message": ""}, self.now)
 
     def pass_to(self, version: int) -> None:
-        """Have the key as if its versions up to this one had been published, and skipped."""
+        """Put the key in the state after all versions up to this one were published and skipped."""
         self.client.update_item(
             TableName=self.tables.gates,
             Key={name: {"S": value} for name, value in self.gate().key.row.items()},
@@ -251,12 +251,12 @@ class World:
         return self._row(self.tables.data, sk)
 
     def history(self, sk: str = "ORDER#order123") -> dict[str, Any]:
-        """The attributes of every version that was replaced, by the version."""
+        """The attributes of every replaced version, by version."""
         rows = [plain(item) for item in self._all(self.tables.history)]
         return {row["sk"].rpartition("@")[2]: row["attributes"] for row in rows if row["sk"].startswith(f"{sk}@")}
 
     def everything(self) -> Any:
-        """Every row of every table, to see that nothing was written."""
+        """Every row of every table, to check that nothing was written."""
         names = (*(getattr(self.tables, one) for one in ("commands", "gates", "data", "history")), self.records)
         return [sorted(map(str, self._all(name))) for name in names]
 

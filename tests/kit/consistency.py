@@ -35,7 +35,7 @@ def broken_invariants(stack: Stack, order_ids: Iterable[str], initial: Mapping[s
 
 
 def reports_are_exact(stack: Stack) -> bool:
-    """Whether the reports equal a recount of all orders. They follow asynchronously, so wait for it."""
+    """Returns True if the reports equal a recount of all orders. They follow asynchronously, so wait for it."""
     return report(stack.rows("ReportsTable")).lines == recount(stack.rows("OrdersTable")).lines
 
 

@@ -61,7 +61,7 @@ def compared(folder: Path) -> Iterator[Compared]:
 
 
 def compare(name: str, data: bytes) -> Compared:
-    """Import one file, and compare what would be stored."""
+    """Import one file, and compare the rows that would be stored."""
     encoding = _encoding(data)
     expected = _second_reader(data, encoding)
     if not expected:
@@ -91,7 +91,7 @@ def compare(name: str, data: bytes) -> Compared:
 
 
 def _encoding(data: bytes) -> Encoding:
-    """UTF-8 if it can be, as the import's default."""
+    """The encoding to import with: UTF-8, the default, if it decodes the file."""
     try:
         data.decode(UTF_8)
     except UnicodeDecodeError:

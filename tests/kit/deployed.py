@@ -59,7 +59,7 @@ def chosen(name: str) -> Stack:
 
 
 def unfit(stack: Stack) -> str:
-    """Why the tests cannot run on a stack; empty if they can."""
+    """The reason that the tests cannot run on a stack; empty if they can."""
     if stack.status not in _READY:
         return f"it is {stack.status}, not {' or '.join(sorted(_READY))}"
     missing = sorted(set(TEMPLATE["Outputs"]) - set(stack.outputs))
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def local_reason(item: pytest.Item) -> str:
-    """Why a test runs only on its own local stack; empty if it runs anywhere."""
+    """The reason that a test runs only on its own local stack; empty if it runs anywhere."""
     mark = item.get_closest_marker("local_only")
     if mark:
         return str(mark.args[0])

@@ -1,4 +1,4 @@
-"""Commands on a deployed stack: one key, published, watched and interfered with from outside."""
+"""Commands on a deployed stack: one key, published, observed and disturbed from outside."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ type Document = dict[str, Any]
 
 
 class Refused(Exception):
-    """A function refused the call. error: class name of its error."""
+    """Raised when a function refuses a call. error: class name of its error."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(f"{error}: {message}")
@@ -69,7 +69,7 @@ class Versions:
         return {**command, **({} if version is None else {"version": version}), **fields}
 
     def publish(self, version: int | None, **fields: Any) -> Document:
-        """What PublishCommand answers. Raises Refused."""
+        """Publish a command. Returns PublishCommand's response. Raises Refused."""
         return call(self.stack, "PublishCommand", self.command(version, **fields))
 
     def decide(self, function: str, reason: str = "ticket 42") -> Document:
@@ -95,7 +95,7 @@ class Versions:
 
     @property
     def history(self) -> list[int]:
-        """The versions that were replaced."""
+        """The replaced versions."""
         rows = [row for row in self.stack.rows("HistoryTable") if row["sk"].startswith(f"{self.sk}@")]
         assert all(row["sk"] == f"{self.sk}@{row['version']}" for row in rows)
         return sorted(int(row["version"]) for row in rows)
@@ -122,7 +122,7 @@ class Versions:
         return f"{machine}:{self.execution(version, attempt)}"
 
     def start(self, version: int, *, name: str = "") -> str:
-        """Start an execution of a version by hand. name: another one than its own."""
+        """Start an execution of a version by hand. name: replaces the version's own name."""
         return self.stack.stepfunctions.start_execution(
             stateMachineArn=self.stack.outputs["CommandArn"],
             name=name or self.execution(version),
@@ -133,7 +133,7 @@ class Versions:
         self.stack.stepfunctions.stop_execution(executionArn=self.arn(version, attempt))
 
     def ended(self, version: int, attempt: int = 1) -> Mapping[str, Any]:
-        """How an execution has ended, when it has."""
+        """Wait for an attempt's execution to end. Returns its description."""
         return ended(self.stack, self.arn(version, attempt))
 
     def reaches(self, version: int, seconds: float = 30) -> None:
@@ -146,14 +146,14 @@ class Versions:
 
 
 def ended(stack: Stack, arn: str, seconds: float = 60) -> Mapping[str, Any]:
-    """How an execution has ended, when it has. Raises TimeoutError."""
+    """Wait for an execution to end. Returns its description. Raises TimeoutError."""
     describe = partial(stack.stepfunctions.describe_execution, executionArn=arn)
     eventually(lambda: describe()["status"] != "RUNNING", seconds=seconds)
     return describe()
 
 
 def call(stack: Stack, function: str, event: Any) -> Any:
-    """What a function answers. Raises Refused."""
+    """Call a function. Returns its result. Raises Refused."""
     client, name = stack.client("lambda"), stack.outputs[f"{function}FunctionArn"]
     try:
         answer = client.invoke(FunctionName=name, Payload=json.dumps(event))

@@ -1,4 +1,4 @@
-"""Imports on a deployed stack: files, calls, and what they leave."""
+"""Imports on a deployed stack: files, calls and their results."""
 
 import csv
 import io
@@ -43,14 +43,14 @@ class ProductImports:
         return self.stack.outputs["ImportsBucket"]
 
     def upload(self, text: str | bytes, key: str | None = None) -> str:
-        """Returns the key."""
+        """Upload a file. Returns its key."""
         key = key or f"files/{uuid.uuid4().hex}.csv"
         body = text.encode() if isinstance(text, str) else text
         self.stack.client("s3").put_object(Bucket=self.bucket, Key=key, Body=body)
         return key
 
     def create(self, **fields: Any) -> dict[str, Any]:
-        """What CreateImport answers. Raises Refused."""
+        """Call CreateImport. Returns its response. Raises Refused."""
         return call(self.stack, "CreateImport", {"tenant_code": self.tenant, **fields})
 
     def start(self, text: str | bytes, **fields: Any) -> str:
@@ -70,7 +70,7 @@ class ProductImports:
         return self.row(import_id)
 
     def result(self, import_id: str, name: str) -> list[dict[str, str]]:
-        """The rows of a file of results."""
+        """The rows of a result file."""
         return [dict(row) for row in csv.DictReader(io.StringIO(self.result_text(import_id, name), newline=""))]
 
     def result_text(self, import_id: str, name: str) -> str:
@@ -83,5 +83,5 @@ class ProductImports:
 
 
 def counts(row: Row) -> tuple[int, int, int, int]:
-    """total, succeeded, failed, unprocessed"""
+    """The counters total, succeeded, failed and unprocessed."""
     return (row["total_rows"], row["succeeded_rows"], row["failed_rows"], row["unprocessed_rows"])

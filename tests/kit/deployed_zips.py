@@ -1,4 +1,4 @@
-"""ZIPs on a deployed stack: uploaded, imported, watched and interfered with from outside."""
+"""ZIPs on a deployed stack: uploaded, imported, observed and disturbed from outside."""
 
 import json
 import uuid
@@ -13,7 +13,7 @@ from tests.kit.injection import eventually
 
 @dataclass(frozen=True)
 class Zip:
-    """One import of a ZIP."""
+    """An import of a ZIP."""
 
     stack: Stack
     tenant: str
@@ -21,7 +21,7 @@ class Zip:
 
     @classmethod
     def of(cls, stack: Stack, tenant: str, data: bytes, **fields: Any) -> "Zip":
-        """Store an archive, and import it."""
+        """Store an archive and import it."""
         key = f"zips/{uuid.uuid4().hex}.zip"
         stack.client("s3").put_object(Bucket=stack.outputs["ImportsBucket"], Key=key, Body=data)
         asked = {"tenant_code": tenant, "key": key, "type": "PRODUCT", **fields}
@@ -42,7 +42,7 @@ class Zip:
 
     @property
     def objects(self) -> list[str]:
-        """Every version that is left of what it wrote."""
+        """Every remaining version of the objects that it wrote."""
         s3, bucket = self.stack.client("s3"), self.stack.outputs["ImportsBucket"]
         page = s3.list_object_versions(Bucket=bucket, Prefix=f"work/{self.import_id}/")
         return [one["Key"] for one in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]]
@@ -57,19 +57,19 @@ class Zip:
 
     @property
     def history(self) -> str:
-        """What the execution shows, without the tasks' input: a token is a parameter of the task that waits for it."""
+        """The execution's history without task input: a token is a parameter of the waiting task."""
         events = self.stack.stepfunctions.get_execution_history(executionArn=self.arn)["events"]
         return json.dumps([one for one in events if not one["type"].endswith("Scheduled")], default=str)
 
     def ends(self, seconds: float = 120) -> Row:
-        """Its row, once it has its final status."""
+        """Wait for its final status. Returns its row."""
         return self._until(self.import_id, _has_ended, seconds)
 
     def child_ends(self, number: int, seconds: float = 120) -> Row:
         return self._until(f"{self.import_id}-{number:04}", _has_ended, seconds)
 
     def waits_for(self, number: int, seconds: float = 60) -> str:
-        """A token of a child, once there is one."""
+        """Wait for a child's token. Returns it."""
         row = self._until(f"{self.import_id}-{number:04}", lambda row: bool(row.get("tokens")), seconds)
         return str(min(row["tokens"]))
 
@@ -78,7 +78,7 @@ class Zip:
         return self._row(import_id)
 
     def _row(self, import_id: str) -> Row:
-        """Empty if there is none."""
+        """Its row; empty if there is none."""
         return self.stack.row("ImportsTable", pk=f"TENANT#{self.tenant}", sk=f"IMPORT#{import_id}") or {}
 
 

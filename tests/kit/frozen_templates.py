@@ -108,7 +108,7 @@ class Templates:
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def _named(self, name: str) -> str:
-        """The description of a resource, or of what SAM makes of one, such as the rule of a function's event."""
+        """The description of a resource, or of one that SAM generates, such as the rule of a function's event."""
         if name in self.resources or name in self.template["Parameters"]:
             return self.describe(name) if name in self.resources else name
         maker = max((one for one in self.resources if name.startswith(one)), key=len, default="")
@@ -170,7 +170,7 @@ def _code(body: Body) -> Body:
 
 
 def _merged(general: Any, own: Any) -> Any:
-    """Globals and a function's own value, joined as SAM does it."""
+    """Globals merged with a function's own value, as SAM does it."""
     if isinstance(general, dict) and isinstance(own, dict):
         both = {name: _merged(general[name], own[name]) for name in general.keys() & own.keys()}
         return {**general, **own, **both}

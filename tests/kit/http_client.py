@@ -1,4 +1,4 @@
-"""A client of the HTTP API, as a customer writes it: `requests`, and botocore's signer."""
+"""A client of the HTTP API as a customer would write it: `requests` and botocore's signer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _TEST = Credentials("test", "test")
 
 @dataclass(frozen=True)
 class HttpClient:
-    """tenant_code: empty to name none. token: a JWT, instead of a signature. credentials: None to send neither."""
+    """An API client. tenant_code: empty for none. token: a JWT, not a signature. credentials: None for neither."""
 
     url: str
     tenant_code: str = "tenant1"

@@ -34,7 +34,7 @@ LOG_DELIVERY = (
 
 
 def granted(role: str, stack: Stack) -> set[Permission]:
-    """What a role allows, with these parameters of the template."""
+    """The permissions of a role, with these parameters of the template."""
     policies = stack.resolve(of_type("AWS::IAM::Role")[role]["Policies"])
     statements = [one for policy in policies for one in policy["PolicyDocument"]["Statement"] if one]
     return {
@@ -76,7 +76,7 @@ def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
 
 
 def _needed_by_map(name: str, state: Parameters) -> set[Permission]:
-    """Of a Distributed Map: its children, its dataset, its results. name: of the machine.
+    """The permissions for a Distributed Map's children, dataset and results. name: of the machine.
 
     https://docs.aws.amazon.com/step-functions/latest/dg/iam-policies-eg-dist-map.html
     """
@@ -160,7 +160,7 @@ def _publish(parameters: Parameters, stack: Stack) -> set[Permission]:
 
 
 def _run(parameters: Parameters, stack: Stack) -> set[Permission]:
-    """Of https://docs.aws.amazon.com/step-functions/latest/dg/connect-stepfunctions.html."""
+    """The permissions to run a child execution and wait for it."""
     machine = str(stack.resolve(parameters["StateMachineArn"]))
     executions = f"{machine.replace(':stateMachine:', ':execution:')}:*"
     rule = f"arn:aws:events:{REGION}:{ACCOUNT}:rule/StepFunctionsGetEventsForStepFunctionsExecutionRule"

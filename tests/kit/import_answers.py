@@ -1,4 +1,4 @@
-"""The possible answers of S3 and Amazon Connect to the requests of a user import, the plain success first."""
+"""Possible S3 and Amazon Connect responses to the requests of a user import, the plain success first."""
 
 import io
 import os

@@ -46,14 +46,14 @@ class Arns(NamedTuple):
 
 
 def ended(key: ImportKey, **changes: Any) -> ImportEnded:
-    """The event of the end of an import's execution, which was stopped. changes: of its detail."""
+    """The event for the end of an import's execution, which was stopped. changes: of its detail."""
     given = json.dumps({"tenant_code": key.tenant_code, "import_id": key.import_id})
     arns = {"executionArn": f"arn:aws:states:r:1:execution:import-csv:{key.import_id}", "stateMachineArn": "-"}
     return parse_ended({"detail": {"name": key.import_id, "status": "ABORTED", **arns, "input": given, **changes}})
 
 
 class StepFunctions:
-    """Step Functions, as far as imports call it: executions by name. ended: whether an execution has ended."""
+    """The part of Step Functions that imports call: executions by name. ended: if an execution has ended."""
 
     def __init__(self) -> None:
         self.started: list[str] = []
@@ -63,7 +63,7 @@ class StepFunctions:
         self.started.append(name)
 
     def stop_execution(self, **_: str) -> None:
-        """Whether it stops in time is up to the test. Raises, as MiniStack does, for one that has ended."""
+        """Stop an execution; the test decides if that is in time. Raises, as MiniStack does, for one that has ended."""
         if self.ended:
             refusal: Any = {"Error": {"Code": "ValidationException"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
             raise ClientError(refusal, "StopExecution")
@@ -90,7 +90,7 @@ class ImportWorld:
         self.machines = Machines(lambda: self.stepfunctions, Arns())
 
     def over(self, client: "DynamoDBClient") -> "ImportWorld":
-        """The same tables, reached by another client."""
+        """Returns a world with the same tables, reached through another client."""
         other = object.__new__(ImportWorld)
         other.__dict__.update({**self.__dict__, "client": client, "commands": self.commands.over(client)})
         return other
@@ -128,7 +128,7 @@ class ImportWorld:
         return self.ask(fields)["import_id"]
 
     def ask(self, event: Any) -> dict[str, str]:
-        """Create the import that a caller, or the event of an upload, asks for."""
+        """Create the import requested by a caller or by an upload's event."""
         creation = Creation(self.table, self.files, Direct(self.batches, self.finalization), self.lifetime)
         return creation.create(parse_create(event), "owner", self.now, lambda: True)
 
@@ -182,12 +182,12 @@ class ImportWorld:
         return self.made(import_id).values
 
     def counts(self, import_id: str) -> tuple[int, ...]:
-        """total, succeeded, failed, unprocessed"""
+        """The counters total, succeeded, failed and unprocessed."""
         row = self.row(import_id)
         return tuple(row[f"{name}_rows"] for name in ("total", "succeeded", "failed", "unprocessed"))
 
     def result(self, import_id: str, name: str) -> list[list[str]]:
-        """The rows of a file of results, without the header."""
+        """The rows of a result file, without the header."""
         return list(csv.reader(io.StringIO(self.text(import_id, name), newline="")))[1:]
 
     def text(self, import_id: str, name: str) -> str:
@@ -199,6 +199,6 @@ class ImportWorld:
         return [{"eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in found]
 
     def versions(self) -> dict[str, int]:
-        """The newest version of each key, of which none was published twice by one row."""
+        """The newest version of each key."""
         rows: Sequence[Any] = [plain(item) for item in self.commands._all(self.commands.tables.data)]
         return {row["sk"].partition("#")[2]: int(row["version"]) for row in rows}

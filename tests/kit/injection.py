@@ -194,7 +194,7 @@ def kill_worker(pid: int, port: int) -> None:
 
 @contextmanager
 def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5) -> Iterator[list[int]]:
-    """Kill a worker process of the emulator at random moments, drawn by chance. every: so many seconds, on average."""
+    """Kill a random worker process of the emulator at random times. every: seconds between two kills, on average."""
     killed: list[int] = []
     over = threading.Event()
 

@@ -40,7 +40,7 @@ def shard_keys(first: Row, sku: str) -> list[str]:
 
 
 def captured(payment: Row) -> int:
-    """The captured and not refunded amount."""
+    """The amount captured and not refunded."""
     return int(payment["amount"]) if payment and payment["status"] == "Captured" else 0
 
 
@@ -52,12 +52,12 @@ def reserved(reservation: Row) -> dict[str, int]:
 
 
 def stands(payment: Row, reservation: Row) -> bool:
-    """Whether anything of an order stands, apart from its own row."""
+    """Returns True if anything of an order is in effect, apart from its own row."""
     return bool(reserved(reservation)) or (payment is not None and payment["status"] == "Captured")
 
 
 def of_finalized_order(order: Row, payment: Row, reservation: Row) -> Broken:
-    """Violations of an order's rows once it is finalized and recovered."""
+    """Violations by an order's rows once it is finalized and recovered."""
     held = reserved(reservation)
     total = int(reservation["context"]["total"]) if reservation and held else 0
     if captured(payment) != total:

@@ -93,7 +93,7 @@ def _connect(running: emulator.Emulator) -> RemoteControl:
 
 @pytest.fixture
 def simulator(_connect: RemoteControl) -> Iterator[RemoteControl]:
-    """Of Amazon Connect, without faults and recorded requests."""
+    """The simulator of Amazon Connect, without faults and recorded requests."""
     _connect.clear_requests()
     yield _connect
     _connect.clear_faults()
@@ -101,7 +101,7 @@ def simulator(_connect: RemoteControl) -> Iterator[RemoteControl]:
 
 @pytest.fixture
 def imports(request: pytest.FixtureRequest, stack: Stack, belongings: Belongings) -> Imports:
-    """On a deployed stack, imports run only into a given Amazon Connect instance."""
+    """Imports of users. On a deployed stack, they run only into a given Amazon Connect instance."""
     if STACK not in request.config.stash:
         request.getfixturevalue("_connect")
         return Imports(stack, belongings)
@@ -135,7 +135,7 @@ def order(sku: str, belongings: Belongings) -> Document:
 
 @dataclass(frozen=True)
 class Invocation:
-    """error: the class name of the function's error."""
+    """The result of a direct invocation. error: the class name of the function's error."""
 
     error: str | None
     message: str
@@ -160,7 +160,7 @@ def invoke(stack: Stack) -> Callable[[str, Any], Invocation]:
 
 @dataclass(frozen=True)
 class Saga:
-    """The end of a saga: its execution, and everything that its order left."""
+    """The end of a saga: its execution, and everything left of its order."""
 
     execution: orders.Execution
     view: orders.OrderView
@@ -215,7 +215,7 @@ def on_hand(stack: Stack, sku: str) -> Callable[[], int]:
 
 @pytest.fixture
 def alerts(stack: Stack) -> Iterator[Callable[[str], list[Any]]]:
-    """The mails about an order, an import or an alarm since the test began, through the mail's own subscription."""
+    """The mails about an order, an import or an alarm since the test began, received through the mail subscription."""
     about = {"TopicArn", "Protocol", "Endpoint"}
     mail = of_type("AWS::SNS::Subscription")["AlertEmailSubscription"]
     with _messages(stack, "AlertsTopicArn", {name: json.dumps(mail[name]) for name in mail.keys() - about}) as read:
@@ -253,7 +253,7 @@ def _messages(
 def listening(
     stack: Stack, topic_output: str, attributes: dict[str, str] | None = None
 ) -> Iterator[Callable[[], list[Any]]]:
-    """What a topic delivers to a new subscription. attributes: of the subscription."""
+    """Messages that a topic delivers to a new subscription. attributes: of the subscription."""
     sns, sqs = stack.client("sns"), stack.client("sqs")
     queue = sqs.create_queue(QueueName=f"listener-{uuid.uuid4().hex}")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]

@@ -1,4 +1,4 @@
-"""What functions and state machines have logged."""
+"""The logs of functions and state machines."""
 
 from stepwise.operations.stack import Stack
 

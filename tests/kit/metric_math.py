@@ -42,7 +42,7 @@ def metrics(alarm: Mapping[str, Any]) -> dict[str, Metric]:
 
 
 def is_on(alarm: Mapping[str, Any], data: Mapping[Metric, Points], parameters: Mapping[str, float]) -> bool:
-    """True if the alarm is in state ALARM. parameters: of the template, for a threshold that is one."""
+    """Returns True if the alarm is in state ALARM. parameters: of the template, for a threshold that is a parameter."""
     threshold = alarm["Threshold"]
     limit = parameters[threshold["Ref"]] if isinstance(threshold, dict) else threshold
     missing = alarm["TreatMissingData"] == "breaching"
@@ -68,7 +68,7 @@ def _resource(value: Any) -> str:
 
 
 def _value(alarm: Mapping[str, Any], data: Mapping[Metric, Points], back: int) -> float | None:
-    """The value that the alarm compares, so many periods back."""
+    """The value compared by the alarm, this many periods back."""
     points = {name: data.get(metric, ()) for name, metric in metrics(alarm).items()}
     values = {name: own[-back] if len(own) >= back else None for name, own in points.items()}
     if "Metrics" not in alarm:
@@ -81,7 +81,7 @@ def _value(alarm: Mapping[str, Any], data: Mapping[Metric, Points], back: int) -
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    """values: of the metrics in one period. formulas: expressions by their ids."""
+    """An evaluation of formulas. values: of the metrics in one period. formulas: expressions by their ids."""
 
     values: Mapping[str, float | None]
     formulas: Mapping[str, str]

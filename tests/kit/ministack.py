@@ -107,7 +107,7 @@ class Account:
     endpoint: str
 
     def client(self, service: str, *, seconds: float = 30) -> Any:
-        """seconds: timeout of a response. Without retries."""
+        """Returns a client without retries. seconds: timeout of a response."""
         return _client(self.endpoint, service, seconds)
 
     def function(self, source: str, *, may: str | None = None, **settings: Any) -> Function:
@@ -186,7 +186,7 @@ def with_sources_on_path() -> dict[str, str]:
 
 @contextmanager
 def as_it_comes(home: Path, **settings: str) -> Iterator[Account]:
-    """Unpatched MiniStack. settings: more variables of its environment."""
+    """Run unpatched MiniStack. settings: more variables of its environment."""
     with ExitStack() as starting:
         port = starting.enter_context(emulator.reserved_port())
         endpoint = f"http://127.0.0.1:{port}"

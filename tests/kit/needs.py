@@ -31,23 +31,23 @@ _CONNECTS_ROLE = "aws-service-role/connect.amazonaws.com/AWSServiceRoleForAmazon
 
 
 class NotKnown(Exception):
-    """It is unknown which permissions this needs; the message says where to add them."""
+    """The permissions for a request are unknown; the message says where to add them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """resource: an ARN; in a grant, with * and ? as in IAM."""
+    """An action on a resource. resource: an ARN; in a grant, with * and ? as in IAM."""
 
     action: str
     resource: str
 
     def covers(self, needed: "Permission") -> bool:
-        """Whether this grant allows the need, by IAM's rules."""
+        """Returns True if this grant allows the need, by IAM's rules."""
         return self.action == needed.action and fnmatchcase(needed.resource, self.resource)
 
 
 def needed_by_call(call: Call) -> set[Permission]:
-    """The needs of a function's request. Raises NotKnown."""
+    """The permissions needed for a function's request. Raises NotKnown."""
     if call.operation not in _NEEDS:
         raise NotKnown(f"say in tests/kit/needs.py what {call.operation} needs")
     return {Permission(action, resource) for action, resource in _NEEDS[call.operation](call.parameters)}
@@ -98,7 +98,7 @@ def _list_versions(parameters: Parameters) -> Iterator[tuple[str, str]]:
 
 
 def _delete_objects(parameters: Parameters) -> Iterator[tuple[str, str]]:
-    """S3 always asks for DeleteObject; for a version, for DeleteObjectVersion as well."""
+    """The permissions to delete objects: S3 always checks DeleteObject; for a version, DeleteObjectVersion as well."""
     for one in parameters["Delete"]["Objects"]:
         for action in ("DeleteObject", "DeleteObjectVersion"):
             yield f"s3:{action}", f"arn:aws:s3:::{parameters['Bucket']}/{one['Key']}"

@@ -27,7 +27,7 @@ OPENING, SETUP = "account-opening", "account-setup"
 
 
 def application(application_id: str = "a-1", **changes: Any) -> dict[str, Any]:
-    """The input of SubmitApplication. Nothing of it is flagged."""
+    """The input of SubmitApplication that raises no flag."""
     address = {"line1": "12 Elm Street", "city": "Springfield", "postal_code": "12345", "country": "US"}
     return {
         "application_id": application_id,

@@ -87,7 +87,7 @@ def leaves(base: type[idempotency.IdempotencyError], packages: set[str]) -> set[
 
 
 def transient_errors(module: str, handler: str) -> set[str]:
-    """The names of the transient errors that a Lambda handler may raise: those that the code in its reach names."""
+    """The transient errors that a Lambda handler may raise: those named by the code that it reaches."""
     exceptions()
     errors = (cls for cls in _descendants(idempotency.TransientError) if not cls.__subclasses__())
     found = reached(module, handler)

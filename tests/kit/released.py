@@ -1,4 +1,4 @@
-"""Keeps what a later version must still accept, and what it must not move: `python -m tests.kit.released`."""
+"""Keeps what later versions must still accept and must not move: `python -m tests.kit.released`."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def version() -> str:
 
 
 def kept() -> Path:
-    """Where the events of the last release are, one a line."""
+    """The file with the events of the last release, one a line."""
     return RELEASED / f"{version()}.json"
 
 

@@ -1,4 +1,4 @@
-"""Deletes what the tests created, only by its keys, once nothing is in flight."""
+"""Deletes everything that the tests created, only by key, once nothing is in flight."""
 
 import time
 from collections import Counter
@@ -24,7 +24,7 @@ _AT_ONCE = 8
 
 
 class LeftBehind(Exception):
-    """Something may still be written and left behind; the message names it."""
+    """Raised if something may still be written and left behind; the message names it."""
 
 
 def remove(made: Belongings) -> Counter[str]:
@@ -42,7 +42,7 @@ def remove(made: Belongings) -> Counter[str]:
 
 
 def told(removed: Counter[str]) -> str:
-    """As text."""
+    """The numbers as text."""
     return ", ".join(f"{count} {kind}" for kind, count in sorted(removed.items()) if count) or "nothing"
 
 
@@ -107,7 +107,7 @@ def _each[T, R](action: Callable[[T], R], things: Iterable[T]) -> list[R]:
 
 
 def _late[T](over: Callable[[Stack, T], bool], stack: Stack, things: Iterable[T]) -> list[T]:
-    """The ones whose condition does not become true in time."""
+    """The entries whose condition does not become true in time."""
     deadline = time.monotonic() + _SECONDS
     return [thing for thing in things if not _in_time(partial(over, stack, thing), deadline)]
 
@@ -121,7 +121,7 @@ def _in_time(condition: Callable[[], bool], deadline: float) -> bool:
 
 
 def _saga_over(stack: Stack, order_id: str) -> bool:
-    """Whether neither saga, finalization nor recovery writes to the order any more."""
+    """Returns True once neither saga, finalization nor recovery writes to the order any more."""
     saga, recovery = (_status(stack, order_id, machine) for machine in ("OrderSagaArn", "OrderRecoveryArn"))
     if saga == "SUCCEEDED":
         row = stack.row("OrdersTable", order_id=order_id)
@@ -156,7 +156,7 @@ def _delete_item(stack: Stack, item: Item) -> Row | None:
 
 
 def _delete(stack: Stack, table: str, key: dict[str, str], condition: str, **values: Any) -> Row | None:
-    """The deleted row; None if the condition failed."""
+    """Delete a row. Returns it; None if the condition failed."""
     given = to_item({f":{name}": value for name, value in values.items()})
     expected: Any = {"ExpressionAttributeValues": given} if given else {}
     try:

@@ -1,4 +1,4 @@
-"""What DynamoDB, S3 and Step Functions may answer to the requests about imports of rows, the plain success first."""
+"""Possible DynamoDB, S3 and Step Functions responses to the requests about imports of rows, the plain success first."""
 
 import io
 import json
@@ -47,12 +47,12 @@ type Item = Mapping[str, Any]
 
 
 def concerns(parameters: Parameters, named: set[str | None]) -> bool:
-    """Whether a request is about the table or the bucket of imports."""
+    """Returns True for a request about the table or the bucket of imports."""
     return "ImportsTable" in named or parameters.get("Bucket") == "importsbucket" or _reads_rows(parameters)
 
 
 def _reads_rows(parameters: Parameters) -> bool:
-    """Whether it reads the records of rows, alone or with gates and data."""
+    """Returns True for a request that reads the records of rows, alone or with gates and data."""
     keys = parameters.get("RequestItems", {}).get("IdempotencyTable", {}).get("Keys", [])
     return any(re.match(r"[0-9a-f]{32}#", key["pk"]["S"]) for key in keys)
 
@@ -78,7 +78,7 @@ def _found(wanted: Iterable[tuple[str, Item]], item: Callable[..., Item | None])
 
 
 def _stands(table: str, status: str | None, version: int) -> Item | None:
-    """What stands for a row: its record, gate and data."""
+    """The state of a row: its record, gate and data."""
     if table == "IdempotencyTable":
         return _record(status) if status else None
     numbers = {name: {"N": str(version)} for name in ("published", "finished", "data_version", "version")}

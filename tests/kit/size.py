@@ -1,4 +1,4 @@
-"""Counts what the repository consists of: `make size`, or beside an earlier commit `make size AGAINST=COMMIT`.
+"""Counts the contents of the repository: `make size`, or beside an earlier commit `make size AGAINST=COMMIT`.
 
 Only files that Git tracks count. A line is a line of the file, blank or not.
 """
@@ -40,7 +40,7 @@ _LEFT_OUT = re.compile(r"^(import|from) |^[\])}]*,?$|^#")
 
 @dataclass(frozen=True)
 class Tree:
-    """The tracked files of a version. texts: by path from the root; without what is no text."""
+    """The tracked files of a version. texts: by path from the root; without binary files."""
 
     texts: Mapping[str, str]
 
@@ -56,7 +56,7 @@ class Tree:
         return cls(found)
 
     def under(self, *folders: str, suffix: str = ".py") -> dict[str, str]:
-        """The files in these folders, or of all, that end so."""
+        """The files in these folders, or in all, with this suffix."""
         inside = tuple(f"{folder}/" for folder in folders) or ("",)
         return {path: text for path, text in self.texts.items() if path.startswith(inside) and path.endswith(suffix)}
 
@@ -76,7 +76,7 @@ class Tree:
         return [path for path in outside if named.search(self.texts[path])]
 
     def counts(self) -> Counts:
-        """Each number, by what it counts."""
+        """Counts by name."""
         return {**self._python(), **self._deployment(), **self._prose(), **self._duplicates()}
 
     def _python(self) -> Counts:
@@ -131,7 +131,7 @@ class Tree:
 
 
 def repeated(texts: Iterable[str]) -> Iterator[int]:
-    """The length of each block of lines that is also somewhere else. Blank lines, imports and comments are left out."""
+    """The length of each block of lines that occurs elsewhere too. Blank lines, imports and comments are left out."""
     bare = (map(str.strip, _IMPORTED.sub("", text).splitlines()) for text in texts)
     files = [[line for line in lines if not _LEFT_OUT.match(line)] for lines in bare]
     times = Counter(window for lines in files for window in _windows(lines))

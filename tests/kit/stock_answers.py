@@ -1,4 +1,4 @@
-"""What DynamoDB may answer to requests about the stock of a SKU that is spread over two shards."""
+"""Possible DynamoDB responses to requests about the stock of a SKU with two shards."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ _CONFLICT = Refusal("TransactionCanceledException", {"CancellationReasons": [{"C
 
 
 def refused(parameters: Parameters) -> Iterable[Answer]:
-    """A transaction whose lines are refused: the SKU is spread, or was when it was reserved."""
+    """A transaction whose lines fail: the SKU is sharded, or was when it was reserved."""
     keys = [_key(action) for action in parameters["TransactItems"]]
     if any(key.startswith("STOCK#") for key in keys):
         yield _cancelled(keys, lambda key: {"on_hand": {"N": "0"}, **_SPREAD} if key.startswith("STOCK#") else None)
@@ -27,7 +27,7 @@ def snapshot(parameters: Parameters) -> Iterable[Answer]:
 
 
 def rows(parameters: Parameters) -> Iterable[Answer]:
-    """As `snapshot`; rows of orders and records are answered elsewhere."""
+    """Rows as in `snapshot`; those of orders and records are answered elsewhere."""
     for pieces in (9, 1, 0):
         yield {
             "Responses": {
@@ -38,7 +38,7 @@ def rows(parameters: Parameters) -> Iterable[Answer]:
 
 
 def concerns(parameters: Parameters) -> bool:
-    """Whether a request reads rows of stock."""
+    """Returns True for a request that reads rows of stock."""
     keys = [key for wanted in parameters.get("RequestItems", {}).values() for key in wanted["Keys"]]
     return any(key.get("pk", {"S": ""})["S"].startswith("STOCK#") for key in keys)
 

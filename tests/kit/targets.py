@@ -1,4 +1,4 @@
-"""The Makefile's targets: which tests run them, or why none does."""
+"""The Makefile's targets: the tests that run them, or the reason that none does."""
 
 import os
 import re
@@ -86,7 +86,7 @@ ELSEWHERE = {
 
 
 def recipe(target: str, *variables: str) -> list[str]:
-    """The commands that make would run. Raises AssertionError unless it can parse the target."""
+    """The commands that make would run. Raises AssertionError if it cannot parse the target."""
     command = ["make", "--no-print-directory", "--dry-run", target, *variables]
     # Not the flags of the make that runs the tests.
     environment = {

@@ -1,4 +1,4 @@
-"""What DynamoDB, Lambda and SNS may answer to the requests about tasks, the plain success first."""
+"""Possible DynamoDB, Lambda and SNS responses to the requests about tasks, the plain success first."""
 
 import io
 import json
@@ -37,7 +37,7 @@ _OF_TYPES = {"checksum-object": {"bucket": "bucket", "key": "smallfile"}, "lease
 
 
 def concerns(named: set[str | None]) -> bool:
-    """Whether a request is about the table of tasks."""
+    """Returns True for a request about the table of tasks."""
     return "TasksTable" in named
 
 

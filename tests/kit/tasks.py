@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TENANT = "tenant1"
 LIFETIME = timedelta(days=100)
 TIMEOUT = timedelta(seconds=60)
-"""Of the function that runs an item."""
+"""The timeout of the function that runs an item."""
 LIMIT = timedelta(seconds=900)
 ENVIRONMENT = HandlerEnvironment(**dict.fromkeys(HandlerEnvironment.fields(), ""))
 
@@ -42,7 +42,7 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass
 class Topic:
-    """SNS, as far as tasks call it. fails: the error that the next call raises."""
+    """The part of SNS that tasks call. fails: the error that the next call raises."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     fails: Exception | None = None
@@ -135,7 +135,7 @@ class TaskWorld:
         launch({"eventName": "INSERT", "dynamodb": {"NewImage": found["Item"]}}, self.machine)
 
     def start(self, key: TaskKey, attempt: int = 1) -> list[int]:
-        """The state start. Returns the numbers of items to run."""
+        """Run the state start. Returns the numbers of the items to run."""
         state = StateInput(
             tenant_code=key.tenant_code, task_id=key.task_id, attempt=attempt, execution=key.execution(attempt)
         )
@@ -148,12 +148,12 @@ class TaskWorld:
     def finish(
         self, key: TaskKey, attempt: int = 1, errors: dict[int, str] | None = None, died: str | None = None
     ) -> Status:
-        """The state finish; with died, what the event of a cut-off execution does."""
+        """Run the state finish; with died, handle the event of an interrupted execution."""
         cause = TaskError(died, "its execution ended without finishing it") if died else None
         return self.finalization.finish(key, attempt, self.now, errors=errors, died=cause)
 
     def run(self, key: TaskKey, attempt: int = 1) -> Status:
-        """A whole execution without faults."""
+        """Run a whole execution without faults."""
         for number in self.start(key, attempt):
             self.run_item(key, number, attempt)
         self.executions.executions[key.execution(attempt)]["status"] = "SUCCEEDED"

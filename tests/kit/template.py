@@ -30,7 +30,7 @@ def arn_of(value: Any) -> str | None:
 
 
 def snake_case(name: str) -> str:
-    """A state's name as that of its handler."""
+    """A state's name in the form of its handler's name."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
@@ -116,6 +116,6 @@ HANDLERS = sorted({function.handler for function in FUNCTIONS.values()})
 
 @cache
 def handler_of(event: str) -> str | None:
-    """The handler whose name the name of a sample event starts with: the longest, if there are several."""
+    """The handler whose name starts the name of a sample event: the longest, if there are several."""
     fitting = [handler for handler in HANDLERS if re.fullmatch(rf"{handler}(_\w+)?", event)]
     return max(fitting, key=len, default=None)

@@ -1,4 +1,4 @@
-"""Names and words of many languages, and files of them in the encodings that people save."""
+"""Names and words in many languages, and files of them in common encodings."""
 
 import random
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ TEXTS = {
     "arabic": "شاي أخضر,القاهرة,قهوة,محمد علي,خبز,حليب,فاطمة,ماء",
 }
 RIGHT = {"cp932": ("japanese", "katakana"), "utf-8": tuple(TEXTS)}
-"""The languages of the files that are right in an encoding that imports read."""
+"""The languages of the files in an encoding that imports read."""
 WRONG = {
     "euc_jp": "japanese",
     "iso2022_jp": "japanese",
@@ -69,7 +69,7 @@ class File:
 
 
 def files(language: str, encoding: str, sizes: tuple[int, ...], seed: int = 1) -> Iterator[File]:
-    """A file of each size, whose names this encoding has."""
+    """Files of each size, with the names that this encoding can express."""
     chosen = random.Random(f"{language}{encoding}{seed}")  # noqa: S311
     known = [name for name in TEXTS[language].split(",") if _has(encoding, name)]
     for size in sizes:

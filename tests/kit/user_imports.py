@@ -1,4 +1,4 @@
-"""User imports on the tests' stack: files, runs, and what they left."""
+"""User imports on the tests' stack: files, runs and their results."""
 
 import itertools
 import json
@@ -173,13 +173,13 @@ class Imports:
         return str(self._s3.get_object(Bucket=self._bucket, Key=key, **chosen)["Body"].read().decode())
 
     def usernames(self, instance: str) -> list[str]:
-        """Of the users of an instance."""
+        """The usernames in an instance."""
         pages = self.stack.client("connect").get_paginator("list_users").paginate(InstanceId=instance)
         return [user["Username"] for page in pages for user in page["UserSummaryList"]]
 
 
 def all_usernames(simulator: RemoteControl) -> list[str]:
-    """Of the users of all instances."""
+    """The usernames in all instances."""
     return [name for instance in simulator.instances() for name in instance["users"]]
 
 

@@ -1,4 +1,4 @@
-"""Ends a process whose test hangs: pytest-timeout cannot end the wait for a thread that never ends."""
+"""Ends a process whose test hangs: pytest-timeout cannot interrupt a wait for a thread that never ends."""
 
 import faulthandler
 import os
@@ -43,7 +43,7 @@ def _after(seconds: float, what: str, config: pytest.Config) -> threading.Timer:
 
 
 def _end(what: str, stderr: int) -> None:
-    """pytest-xdist reports that the process crashed."""
+    """End the process; pytest-xdist reports a crash."""
     os.write(stderr, f"\nwatchdog: {what} hangs; the stacks of its process:\n".encode())
     faulthandler.dump_traceback(stderr)
     os._exit(1)

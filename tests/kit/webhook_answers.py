@@ -1,4 +1,4 @@
-"""What DynamoDB, Parameter Store and a receiver may answer to the requests about webhooks, the plain success first."""
+"""Possible DynamoDB, Parameter Store and receiver responses to the requests about webhooks, the plain success first."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from tests.kit.answer import Answer, Parameters, Refusal
 # As the sample events have them.
 WEBHOOK_ID = "wh_0123456789abcdef01234567"
 RECEIVER = "hooks.example.com:8443@10.1.2.3"
-"""The only receiver that is reached here, by parameter: its name is not looked up."""
+"""The parameter of the only reachable receiver here: its name is not looked up."""
 _URL = "https://hooks.example.com:8443/webhooks"
 _TIME = "2026-11-22T09:00:00+00:00"
 _NEVER = "2999-01-01T00:00:00+00:00"
@@ -42,7 +42,7 @@ _UNUSED = {
 
 
 def _query(parameters: Parameters) -> Iterable[Answer]:
-    """The operator has no webhook."""
+    """The webhooks of a tenant; the operator has none."""
     due = "IndexName" in parameters
     if {"S": "unused"} in parameters["ExpressionAttributeValues"].values() or "SECRET#" in str(parameters):
         yield {"Items": [_UNUSED]}
@@ -92,7 +92,7 @@ def _parameter_gone(_: Parameters) -> Iterable[Answer]:
 
 
 def _transaction(parameters: Parameters) -> Iterable[Answer]:
-    """It succeeds; or its first condition fails, or its last one; or its outcome is unknown."""
+    """Success; a failed first or last condition; an unknown outcome."""
     others = len(parameters["TransactItems"]) - 1
     held, failed = {"Code": "None"}, {"Code": "ConditionalCheckFailed"}
     yield {}

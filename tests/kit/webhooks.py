@@ -1,4 +1,4 @@
-"""Webhooks without a stack: the table, the endpoints, and receivers that do as they are told."""
+"""Webhooks without a stack: the table, the endpoints, and scripted receivers."""
 
 import json
 import uuid
@@ -39,7 +39,7 @@ OK, LOST = Answer(200, 0.01), NotSent("no answer in time")
 
 
 def notice_of(text: str) -> Notice:
-    """A message of the queue, read."""
+    """A parsed message of the queue."""
     return parse_notice(parse_json(text))
 
 
@@ -58,7 +58,7 @@ def _schema() -> dict[str, Any]:
 
 @dataclass
 class Receiver:
-    """What arrives, and what is answered: `script` in turn, then its last entry. during: runs while it is received."""
+    """A receiver's messages and its answers: `script` in turn, then its last entry. during: runs while it receives."""
 
     clock: Callable[[], datetime]
     script: Sequence[Answer | Exception] = (OK,)
@@ -103,7 +103,7 @@ class WebhookWorld:
         self.receiver = Receiver(lambda: self.now, is_delivered=self._is_delivered)
 
     def deliveries(self, client: Any = None) -> Deliveries:
-        """client: another way to the same table."""
+        """Returns the deliveries. client: another way to the same table."""
         table = WebhooksTable(client or self.client, self.table_name)
         return Deliveries(table, self.endpoints, self.receiver, LIFETIME, lambda: self.now)
 
@@ -115,7 +115,7 @@ class WebhookWorld:
     def subscribe(
         self, events: Sequence[str] = ("command",), tenant_code: str | None = TENANT, **values: Any
     ) -> WebhookKey:
-        """A subscription as the first releases stored it, without a version of its parameter."""
+        """Store a subscription as the first releases did, without a version of its parameter."""
         key = WebhookKey(tenant_code, f"wh_{uuid.uuid4().hex[:24]}")
         own = {
             **key.row,
@@ -132,14 +132,14 @@ class WebhookWorld:
         return key
 
     def notify(self, client: Any = None, notice: Notice | None = None) -> int:
-        """As the queue's function."""
+        """Run the queue's function."""
         return Notifying(self.deliveries(client)).notify(notice or notice_of(NOTICE))
 
     def sweep(self, client: Any = None) -> dict[str, int]:
         return Sweep(self.deliveries(client)).run(lambda: True)
 
     def resend(self) -> None:
-        """As an operator who sees that a delivery was not accepted."""
+        """Resend as an operator who sees that a delivery was not accepted."""
         own = self.deliveries()
         for row in self.rows():
             key = WebhookKey(TENANT, row["webhook_id"])

@@ -1,4 +1,4 @@
-"""Wheels of this repository in environments of their own."""
+"""Wheels of this repository in separate environments."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ UV = shutil.which("uv") or str(ROOT / ".venv-uv" / "bin" / "uv")
 
 
 def run(*command: str | Path, cwd: Path = Path("/"), **variables: str) -> str:
-    """Output of a program that sees neither the sources nor another environment. Fails the test if it fails."""
+    """Run a program that sees neither the sources nor another environment. Returns its output. Fails if it fails."""
     done = attempt(*command, cwd=cwd, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-"""Handlers run without a network: each request to AWS is recorded and gets every possible answer in turn.
+"""Runs handlers without a network: records each request to AWS and gives every possible answer in turn.
 
 The handlers, the layers and the SDK's clients are the real ones; nothing is serialized or leaves the process.
 """
@@ -60,7 +60,7 @@ class Call:
 
 
 class _Enough(BaseException):
-    """The invocation has exceeded the maximum number of requests."""
+    """Raised when an invocation exceeds the maximum number of requests."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Run:
 
     @property
     def ended_well(self) -> bool:
-        """Whether the handler returned."""
+        """True if the handler returned."""
         return self.error is None
 
     def answer(self, operation: str, parameters: Mapping[str, Any], text: str, place: str) -> Answer:
@@ -229,7 +229,7 @@ class Wire:
         return parsed
 
     def _presign(self, request_dict: Mapping[str, Any], operation_name: str, **_: Any) -> str:
-        """A link needs the permissions of its request, which the holder of the link sends."""
+        """Record a presigned request: its permissions are needed once the holder of the link sends it."""
         sites = frozenset(site for site, _ in _places(sys._getframe()))
         asked = request_dict["asked"]
         self._run.calls.append(Call(f"s3:{operation_name}", asked, sites, str(asked)))

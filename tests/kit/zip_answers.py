@@ -1,4 +1,4 @@
-"""What DynamoDB and S3 may answer to the requests about ZIPs, the plain success first."""
+"""Possible DynamoDB and S3 responses to the requests about ZIPs, the plain success first."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Archives with a lie in any field, which no library writes."""
+"""Archives with a wrong value in any field, which no library writes."""
 
 import zlib
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ def deflated(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class File:
-    """One entry. local, central: what its two headers say instead of the truth, by field.
+    """An entry. local, central: false values of its two headers, by field.
 
     raw: the stored data, if it is not the deflated content. after: bytes behind the data.
     """
@@ -74,7 +74,7 @@ def archive(*files: File, before: bytes = b"", comment: bytes = b"", middle: byt
 def zip64(
     *files: File, locator: Mapping[str, int] | None = None, record: Mapping[str, int] | None = None, **end: int
 ) -> bytes:
-    """An archive whose end record refers to a ZIP64 record. locator, record: lies in their fields."""
+    """An archive whose end record refers to a ZIP64 record. locator, record: false values of their fields."""
     plain = archive(*files)
     size, offset = (int.from_bytes(plain[-10 + at : -6 + at], "little") for at in (0, 4))
     truth = {"length": 44, "made": 45, "needed": 45, "disk": 0, "start_disk": 0, "here": len(files)}

@@ -1,4 +1,4 @@
-"""Many orders at once, through worker processes with IAM on, some of which are killed. The invariants hold.
+"""Many concurrent orders, through worker processes with IAM on, some of which are killed. The invariants hold.
 
 In their middle, the template is deployed again with other parameters.
 """

@@ -1,4 +1,4 @@
-"""Each case on each engine: the local stack's and, as a second opinion, moto's; or only that at SFN_ENDPOINT_URL."""
+"""Each case on each engine: the local stack's and, as a second opinion, moto's; or only the one at SFN_ENDPOINT_URL."""
 
 import os
 from collections.abc import Iterator

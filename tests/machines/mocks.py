@@ -81,7 +81,7 @@ class Script:
     last: Response = field(default_factory=dict)
 
     def next(self, state: str) -> Response:
-        """Raises LookupError if the case has no answer for this attempt."""
+        """The next answer. Raises LookupError if the case has none for this attempt."""
         self.tries[state] += 1
         self.last = self.answers[state][self.tries[state] - 1]
         return self.last

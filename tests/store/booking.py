@@ -1,4 +1,4 @@
-"""A saga with one step, and everything that it leaves."""
+"""A saga with one step, and the rows that it leaves."""
 
 import json
 import uuid
@@ -27,7 +27,7 @@ BOOKED: Document = {"booking": "b-1", "price": 4200, "note": "席", "open": None
 
 
 class Found(NamedTuple):
-    """All rows of one saga at one moment. tally: how often T landed and was undone."""
+    """All rows of one saga at one time. tally: the number of times T landed and was undone."""
 
     record: Row
     booking: Row
@@ -56,7 +56,7 @@ class Saga:
         after: Sequence[str] = (),
         booking: Document | None = None,
     ) -> Any:
-        """Run T. booking: what its row has, if not the payload."""
+        """Run T. booking: its row's content, if not the payload."""
         writes = self._writes(booking or payload)
         return self._store.commit(self._step(payload, owner, at), writes, result, after=after)
 
@@ -78,7 +78,7 @@ class Saga:
         )
 
     def find(self, payload: Document = A, *, after: Sequence[str] = ()) -> Any:
-        """Find what T would return."""
+        """Find T's result."""
         return self._store.find(self._step(payload, "t-1", AT), absence=[self._absent()], after=after)
 
     def bar(self, name: str = "BookSeats") -> None:
@@ -112,7 +112,7 @@ class Saga:
         self.client.delete_item(TableName=self.database.records, Key={"pk": {"S": self.record_key}})
 
     def forgets(self, attribute: str) -> None:
-        """Remove an attribute of the record, as a release that does not know it writes it."""
+        """Remove an attribute of the record, as if written by a release that does not know it."""
         self.database.forget(self.client, self.record_key, attribute)
 
     def delete_booking(self) -> None:

@@ -22,7 +22,7 @@ LIFETIME = timedelta(days=30)
 INVOCATION = timedelta(seconds=60)
 """The timeout of an invocation."""
 MARGIN = timedelta(seconds=1)
-"""How much longer the lease lasts."""
+"""The extra duration of a lease."""
 
 ORDER: Mapping[str, Any] = {"amount": 4200, "card": "tok_visa"}
 RESPELLED_ORDER: Mapping[str, Any] = {**ORDER, "amount": 4200.0}
@@ -35,11 +35,11 @@ class Declined(BusinessError):
 
 
 class StolenCard(Declined):
-    """One way to be declined."""
+    """A particular way to be declined."""
 
 
 class Unreachable(Exception):
-    """The gateway was not reached: nothing can have happened."""
+    """The gateway was not reached: it cannot have taken effect."""
 
 
 class AnswerLost(Exception):
@@ -110,7 +110,7 @@ class Charge:
 
     @property
     def deadline(self) -> datetime:
-        """When an invocation that starts now times out."""
+        """The time at which an invocation that starts now times out."""
         return self.clock.now + INVOCATION
 
     @property
@@ -118,11 +118,11 @@ class Charge:
         return self.work.record_key(self.id)
 
     def lease(self, payload: Any = ORDER, *, work: Work | None = None, wait: timedelta = timedelta(0)) -> Lease:
-        """The lease of an invocation that starts now."""
+        """Acquire the lease of an invocation that starts now."""
         return self.store.lease(work or self.work, self.id, payload, deadline=self.deadline, wait=wait)
 
     def run(self, function: Callable[[Lease], Any], payload: Any = ORDER, **more: Any) -> Any:
-        """An invocation that starts now, with the work in a function."""
+        """Run an invocation that starts now, with the work in a function."""
         return self.store.run(self.work, self.id, payload, function, deadline=self.deadline, **more)
 
     def over(self, wire: Wire, *, attempts: int = 1) -> "Charge":
@@ -161,12 +161,12 @@ class Charge:
 
     @property
     def landed(self) -> int:
-        """How often the business writes landed."""
+        """The number of times that the business writes landed."""
         tally = self.database.row(self.client, self.database.bookings, f"TALLY#{self.id}") or {}
         return int(str(tally.get("landed", 0)))
 
     def book(self) -> None:
-        """Insert the booking for somebody else."""
+        """Insert the booking for another owner."""
         self.client.put_item(TableName=self.database.bookings, Item=self._row("BOOKING"))
 
     def cancel_booking(self) -> None:
@@ -184,19 +184,19 @@ class Charge:
         self.clock.go(INVOCATION + MARGIN)
 
     def breaks_off(self, work: Work | None = None) -> Lease:
-        """An invocation crashes during the work, and its lease expires. Returns the lease, for a late return."""
+        """Crash an invocation during the work, and let its lease expire. Returns the lease, for a late return."""
         lease = self.lease(work=work)
         self.runs_out()
         return lease
 
     def completes(self, result: Any = CHARGED, writes: Sequence[Action] = ()) -> Lease:
-        """An invocation does the work."""
+        """Run an invocation that does the work."""
         with self.lease() as lease:
             lease.complete(result, writes)
         return lease
 
     def raises(self, error: BaseException) -> Lease:
-        """An invocation ends in an error."""
+        """Run an invocation that ends in an error."""
         lease = self.lease()
         try:
             with lease:
@@ -205,7 +205,7 @@ class Charge:
             return lease
 
     def forgets(self, attribute: str) -> None:
-        """Remove an attribute of the record, as a release that does not know it writes it."""
+        """Remove an attribute of the record, as if written by a release that does not know it."""
         self.database.forget(self.client, self.key, attribute)
 
     def becomes(self, status: str) -> Lease:

@@ -1,4 +1,4 @@
-"""Every test of the store runs on MiniStack's DynamoDB, in this process, and on DynamoDB Local, AWS's own emulator.
+"""Every test of the store runs on MiniStack's DynamoDB, in this process, and on DynamoDB Local, the emulator of AWS.
 
 `make check` runs the fast ones: the tests on MiniStack.
 """
@@ -52,5 +52,5 @@ def charge(database: Database) -> Charge:
 
 @pytest.fixture
 def held(charge: Charge) -> Charge:
-    """The same, held for a person when its outcome is unknown."""
+    """As `charge`, but held for a person when its outcome is unknown."""
     return charge.under(HOLD)

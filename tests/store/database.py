@@ -27,7 +27,7 @@ class Database:
     """A shared client, because creating one takes longer than most tests."""
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
-        """attempts: of the SDK, for a call without an answer."""
+        """Returns a client. attempts: how often the SDK tries a call without an answer."""
         return self.engine.client(attempts=attempts)
 
     def row(self, client: "DynamoDBClient", table: str, key: str) -> Row:

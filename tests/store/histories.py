@@ -1,4 +1,4 @@
-"""Random histories under one key: owners, clocks, crashes, lost and late answers, decisions of operators."""
+"""Random histories of one key: owners, clocks, crashes, lost and late answers, decisions of operators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ _MAX_DELAY = timedelta(minutes=2)
 
 @dataclass(frozen=True)
 class OnItsWay:
-    """A delayed request, for which nothing waits any more.
+    """A delayed request that nothing waits for any more.
 
     landed: called if it changes the record, with whether the record had expired when the request was sent.
     """
@@ -65,7 +65,7 @@ class LeaseHistories(RuleBasedStateMachine):
     database: ClassVar[Database]
     wire: ClassVar[Wire]
     client: ClassVar["DynamoDBClient"]
-    """Sends over the wire."""
+    """Sends requests over the wire."""
 
     @initialize(
         work=st.sampled_from(POLICIES),
@@ -96,7 +96,7 @@ class LeaseHistories(RuleBasedStateMachine):
         order=st.sampled_from([ORDER, RESPELLED_ORDER]),
     )
     def begins(self, fault: Fault, call: int, after: int, at_once: bool, order: Any) -> None:
-        """call: the one with the fault. at_once: take effect right after acquiring the lease."""
+        """Start an invocation. call: the one with the fault. at_once: take effect right after acquiring the lease."""
         self.clock.go(timedelta(seconds=after))
         live = len(self.live)
         self._begins(fault, order, call)
@@ -161,7 +161,7 @@ class LeaseHistories(RuleBasedStateMachine):
     @precondition(lambda self: any(attempt.result for attempt in self.live))
     @rule(pick=_PICK, fault=_FAULTS, dies=st.booleans(), writes=st.booleans())
     def completes(self, pick: int, fault: Fault, dies: bool, writes: bool) -> None:
-        """writes: complete with business writes, whose condition fails while there is a booking."""
+        """Complete the work. writes: with business writes, whose condition fails while there is a booking."""
         done = [attempt for attempt in self.live if attempt.result]
         attempt = done[pick % len(done)]
         before, result, lease = self.row, {"effect": attempt.result}, attempt.lease
@@ -339,14 +339,14 @@ class LeaseHistories(RuleBasedStateMachine):
         )
 
     def _if_it_lands(self, before: Row, landed: Callable[[bool], None]) -> None:
-        """The answer was lost: the request has changed the record, or may still do so."""
+        """Record a lost answer: the request has changed the record, or may still do so."""
         if self.wire.delayed:
             self.on_their_way.append(OnItsWay(self.wire.delayed.pop(), self.clock.now, landed))
         elif self.row != before:
             landed(_expired(before, self.clock.now))
 
     def _takes_the_place(self, of_an_expired_one: bool) -> None:
-        """From the arrival of the request on, every request for the lease sees it."""
+        """Make every later request for the lease see this one."""
         if of_an_expired_one:
             self.model.expired(self.clock.now)
 
@@ -358,7 +358,7 @@ class LeaseHistories(RuleBasedStateMachine):
         self.model.decided(attempt, answer)
 
     def _ends(self, attempt: Attempt, error: Exception, fault: Fault) -> None:
-        """An owner leaves its block with an error."""
+        """Let an owner leave its block with an error."""
         before, lease = self.row, attempt.lease
         assert lease
         is_owner = attempt is self.model.now.owner and not self.model.now.answer

@@ -12,7 +12,7 @@ from idempotency import Lease, Unknown, Work
 
 @dataclass(eq=False)
 class Attempt:
-    """One owner's view of itself.
+    """An owner's view of itself.
 
     until: when its lease expires, or when its end was recorded. lease: None if the answer was lost.
     over: it does nothing any more. clean: the record says that it did nothing.
@@ -50,7 +50,7 @@ class Generation:
         return [attempt.effect for attempt in self.attempts if attempt.effect]
 
     def at_work(self, now: datetime) -> bool:
-        """Whether an owner may hold an unexpired lease."""
+        """True if an owner may hold an unexpired lease."""
         return any(now < attempt.until for attempt in self.attempts if not attempt.clean)
 
 
@@ -62,12 +62,12 @@ class Model:
     now: Generation = field(default_factory=Generation)
 
     def expired(self, at: datetime) -> None:
-        """The record has expired, so the next call finds nothing."""
+        """Record that the record has expired, so the next call finds nothing."""
         assert not any(at < one.until and not one.over for one in self.now.attempts), "a lease expired before its end"
         self.now = Generation()
 
     def granted(self, attempt: Attempt, payload: Any, at: datetime) -> None:
-        """An invocation became the owner."""
+        """Record that an invocation became the owner."""
         before = self.now
         assert before.answer is None, "decided work was started again"
         assert before.payload in (None, payload) or not self._binds(at), "another payload got the lease"
@@ -93,55 +93,55 @@ class Model:
         assert reason or not attempt.lease.unsure, "an owner is unsure for no reason"
 
     def took_effect(self, attempt: Attempt, effect: str) -> None:
-        """An owner, in time or late, took effect outside."""
+        """Record that an owner, in time or late, took effect outside."""
         attempt.effect = effect
         if self.work.unknown is Unknown.HOLD:
             assert len(self.now.effects) <= 1, "an effect was repeated that should have been held"
 
     def decided(self, attempt: Attempt, answer: tuple[str, Any]) -> None:
-        """An owner's end was stored."""
+        """Record that an owner's end was stored."""
         assert attempt is self.now.owner, "an owner without the lease decided"
         self.answered(answer)
 
     def answered(self, answer: tuple[str, Any]) -> None:
-        """A call got a result or a final error."""
+        """Check a result or a final error that a call got."""
         assert self.now.answer in (None, answer), f"{self.now.answer} became {answer}"
         self.now.answer = answer
 
     def replayed(self, answer: tuple[str, Any], payload: Any) -> None:
-        """A duplicate got what is stored."""
+        """Check the stored answer that a duplicate got."""
         assert payload == self.now.payload, "the answer to another payload"
         assert self.now.answer == answer, f"{answer}, but {self.now.answer} was stored"
 
     def barred(self, until: datetime, at: datetime) -> None:
-        """A call got AlreadyInProgress."""
+        """Check an AlreadyInProgress that a call got."""
         assert at < until, "barred by an expired lease"
         assert self.now.at_work(at), "barred, but nobody is at work"
 
     def held(self) -> None:
-        """A call got OutcomeHeld."""
+        """Check an OutcomeHeld that a call got."""
         assert self.work.unknown is Unknown.HOLD, "held, but not under HOLD"
         assert self.now.answer is None, "held, but decided"
         assert any(not attempt.clean for attempt in self.now.attempts), "held, but nothing is unknown"
 
     def mismatch(self, payload: Any, at: datetime) -> None:
-        """A call got PayloadMismatch."""
+        """Check a PayloadMismatch that a call got."""
         assert payload != self.now.payload, "the same payload was rejected as another one"
         assert self._binds(at), "a free key rejected another payload"
 
     def _binds(self, at: datetime) -> bool:
-        """Whether the key belongs to one payload: it is decided, or an attempt may have taken effect."""
+        """True if the key belongs to one payload: it is decided, or an attempt may have taken effect."""
         open_ones = [attempt for attempt in self.now.attempts if not attempt.clean]
         if self.work.unknown is Unknown.NEVER:
             open_ones = [attempt for attempt in open_ones if at < attempt.until]
         return self.now.answer is not None or bool(open_ones)
 
     def lost(self, attempt: Attempt) -> None:
-        """An owner got LeaseLost."""
+        """Check a LeaseLost that an owner got."""
         assert attempt is not self.now.owner or self.now.answer, "an owner lost its lease to nobody"
 
     def finalized(self, answer: tuple[str, Any] | None, at: datetime) -> None:
-        """An operator decided. answer: None if the key was released."""
+        """Record an operator's decision. answer: None if the key was released."""
         assert all(one.over or one.until <= at for one in self.now.attempts), (
             "an operator decided while an owner was at work"
         )

@@ -1,4 +1,4 @@
-"""Commands under faults and races: lost answers, moves at the same time, and the limits of a row."""
+"""Commands under faults and races: lost answers, concurrent moves, and the limits of a row."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -130,12 +130,12 @@ def test_move_with_a_lost_answer_may_be_repeated(
 
 
 def _said(world: World) -> Any:
-    """What the rows say, without the caller."""
+    """The content of the rows, without the caller."""
     return [[row for row in rows if "owner" not in row] for rows in world.everything()]
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Call all at the same time. Returns their answers, or errors."""
+    """Call all concurrently. Returns their results or errors."""
 
     def run(call: Callable[[], Any]) -> Any:
         for _ in range(20):
@@ -234,7 +234,7 @@ def test_synchronous_publishers_of_one_key_leave_no_gaps(world: World) -> None:
 
 
 def test_torn_read_is_a_lost_race_not_an_error(world: World, database: Database) -> None:
-    """Another version is published between the reads of gate and data, which a batch does not exclude."""
+    """Another version is published between the reads of gate and data, which a batch read does not prevent."""
     world.publish(order(mode="sync"))
     older = world.client.get_item(TableName=world.tables.gates, Key=_key("ORDER#order123"))["Item"]
     world.publish(order(2, mode="sync"))

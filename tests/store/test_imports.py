@@ -1,4 +1,4 @@
-"""Imports under faults and races: lost answers, crashes, batches and consumers at the same time."""
+"""Imports under faults and races: lost answers, crashes, concurrent batches and consumers."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,7 +40,7 @@ def loaded(world: ImportWorld, text: str = WITH_A_REFUSAL) -> str:
 
 
 def check(world: ImportWorld, import_id: str) -> None:
-    """Every row has one outcome, and each that was stored has one version."""
+    """Check that every row has one outcome, and that each stored one has one version."""
     assert world.counts(import_id) == (4, 3, 1, 0)
     assert world.versions() == {"p1": 1, "p3": 1, "p4": 1}
 
@@ -72,7 +72,7 @@ def test_batch_resumes_after_a_crash_before_any_call(database: Database, world: 
 
 
 def test_late_row_transaction_does_not_change_a_finished_import(database: Database, world: ImportWorld) -> None:
-    """The first row's transaction is delayed until the import is over: it meets the bar of its batch."""
+    """The first row's transaction is delayed until the import is over: its batch is barred by then."""
     import_id, wire = loaded(world, FILE), Wire(delay=3)
     wire.meanwhile = {4: lambda: world.cut_off(import_id)}
     with pytest.raises(ImportCutOff):
@@ -148,7 +148,7 @@ def test_failed_condition_leaves_no_record(database: Database) -> None:
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Call all at the same time, until each has an answer."""
+    """Call all concurrently, until each succeeds."""
 
     def run(call: Callable[[], Any]) -> Any:
         for _ in range(20):

@@ -21,7 +21,7 @@ _STEPS = 40
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
-    """No logging, because thousands of lines take much of the time."""
+    """Disable logging, because thousands of lines take much of the time."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)

@@ -1,4 +1,4 @@
-"""What an owner may write, and until when: complete, fail, extend, and leave a block, early and late."""
+"""An owner's writes and their limits in time: complete, fail, extend, and leave a block, early and late."""
 
 import logging
 from collections.abc import Callable
@@ -306,7 +306,7 @@ def test_heartbeat_of_a_lease_without_a_duration_does_nothing(charge: Charge) ->
 
 
 def test_late_extension_does_not_shorten_the_lease(charge: Charge) -> None:
-    """It is delayed, the owner extends again, and only then it arrives."""
+    """An extension is delayed and arrives only after the owner has extended again."""
     lasting = charge.under(_lasting(20))
     late: list[Any] = []
     lease = lasting.over(Wire(delay=2, delayed=late)).lease()

@@ -231,7 +231,7 @@ def test_contention_decides_nothing_and_may_be_retried(charge: Charge, work: Wor
 
 
 def _conflict() -> None:
-    """Another transaction is writing the business row."""
+    """A conflict: another transaction is writing the business row."""
     reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}, {"Code": "None"}]
     error: Any = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
     raise ClientError(error, "TransactWriteItems")

@@ -1,4 +1,4 @@
-"""Leases, row by row of the table in `leases`: what a call gets for each record found, and the record afterwards."""
+"""Leases, row by row of the table in `leases`: a call's result for each record found, and the record afterwards."""
 
 import hashlib
 import json
@@ -426,7 +426,7 @@ def test_every_spelling_of_a_number_is_one_request(charge: Charge, first: Any, a
 
 @pytest.mark.parametrize("amount", [4200, 4200.0, 0.5, 1e20, -0.0])
 def test_older_release_finds_its_hash_and_its_records_still_match(charge: Charge, amount: Any) -> None:
-    """An older release knows payload_hash alone, in which a number counts as it is spelled."""
+    """An older release has only payload_hash, which depends on the spelling of a number."""
     charge.run(lambda _: CHARGED, {"amount": amount})
     assert (charge.row or {})["payload_hash"] == hashlib.sha256(
         json.dumps({"amount": amount}, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""What operators can find and decide."""
+"""Operators find records and decide on them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -244,7 +244,7 @@ def test_rejected_operator_may_look_again_and_decide(held: Charge) -> None:
 
 
 class _Seen(Charge):
-    """Work whose record an operator read some time ago."""
+    """Work with a stale copy of its record, read earlier by an operator."""
 
     seen: Any
 

@@ -1,4 +1,4 @@
-"""A first call returns and raises what its duplicates do, and a result that has yet to run is never recorded."""
+"""A first call returns and raises the same as its duplicates, and a deferred result is never recorded."""
 
 import asyncio
 import concurrent.futures
@@ -149,7 +149,7 @@ def _no_coroutine_is_left() -> Iterator[None]:
 
 
 def exact(value: Any) -> str:
-    """Tells 1 from True and 1.0, and a list from a tuple."""
+    """Replaces a value so that 1, True and 1.0, or a list and a tuple, differ."""
     return repr(value)
 
 
@@ -309,7 +309,7 @@ class Spoken(BusinessError):
 
 
 class Quoted(KeyError):
-    """Its `str` quotes its argument."""
+    """An error whose `str` quotes its argument."""
 
 
 class Built(BusinessError):
@@ -321,22 +321,22 @@ class Built(BusinessError):
 
 
 class Several(ExceptionGroup[Exception]):
-    """More than one thing failed."""
+    """An error with several causes."""
 
 
 class System(OSError):
-    """It takes an errno."""
+    """An error with an errno."""
 
 
 @dataclass(frozen=True)
 class Counted(BusinessError):
-    """Its message is its argument, and its `repr` needs its own attribute."""
+    """An error whose message is its argument, and whose `repr` needs an attribute of its own."""
 
     number: int
 
 
 class Sealed(BusinessError):
-    """It has neither subclasses nor its own message."""
+    """An error without subclasses and without a message of its own."""
 
     def __init_subclass__(cls) -> None:
         raise TypeError("no subclasses")

@@ -19,7 +19,7 @@ _FEW_EXAMPLES = 10
 
 @dataclass(frozen=True)
 class Call:
-    """One call of T or C. fault: of its n-th call to DynamoDB, if there is one."""
+    """A call of T or C. fault: of its n-th call to DynamoDB, if there is one."""
 
     kind: Literal["T", "C"]
     payload: Literal["a", "b"]
@@ -37,7 +37,7 @@ class Model:
 
 
 class Expected(NamedTuple):
-    """For a call without a fault: its result (or error class), the state afterwards, and the number of calls."""
+    """An expectation for a call without a fault: result (or error class), state afterwards, and number of calls."""
 
     answer: Any
     after: Model

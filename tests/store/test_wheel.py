@@ -1,4 +1,4 @@
-"""The kit as other projects install it: the wheel in an empty environment runs the documents' Python."""
+"""The layer as other projects install it: the wheel in an empty environment runs the documents' Python."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel and the oldest botocore that it accepts."""
+    """The interpreter of an environment with the wheel and the oldest supported botocore."""
     return install(wheel, tmp_path_factory.mktemp("environment") / "venv", "--resolution", "lowest-direct")
 
 

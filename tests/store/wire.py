@@ -18,7 +18,7 @@ class ProcessDied(BaseException):
 
 
 def refuse_connections() -> None:
-    """For `meanwhile`: refuse the connection."""
+    """Refuse the connection; for `meanwhile`."""
     raise ConnectTimeoutError(endpoint_url="https://dynamodb")
 
 

@@ -1,4 +1,4 @@
-"""The kit's threads and programs end, also when a test has timed out."""
+"""The kit's threads and programs end, even if a test has timed out."""
 
 import re
 import signal
@@ -13,7 +13,7 @@ from tests.kit.project import ROOT
 FOREVER = ["sleep", "600"]
 
 
-def test_block_ends_although_a_call_does_not() -> None:
+def test_block_ends_even_if_a_call_does_not() -> None:
     never = threading.Event()
     threads = Threads(2, seconds=0.05)
     threads.submit(never.wait)
@@ -23,14 +23,14 @@ def test_block_ends_although_a_call_does_not() -> None:
     never.set()
 
 
-def test_threads_run_so_many_calls_at_a_time_in_their_order() -> None:
+def test_limited_number_of_calls_runs_in_threads_in_order() -> None:
     began: list[int] = []
     with Threads(1) as threads:
         assert list(threads.map(lambda number: began.append(number) or number, range(20))) == list(range(20))  # type: ignore[func-returns-value]
     assert began == list(range(20))
 
 
-def test_calls_at_once_are_under_way_together() -> None:
+def test_concurrent_calls_run_together() -> None:
     all_there = threading.Barrier(4, timeout=30)
     assert sorted(at_once(*[all_there.wait] * 4)) == [0, 1, 2, 3]
 
@@ -42,7 +42,7 @@ def test_program_is_killed_with_its_block() -> None:
     assert time.monotonic() - began < 60
 
 
-def test_program_can_be_interrupted_although_the_tests_ignore_that() -> None:
+def test_program_can_be_interrupted_even_if_the_tests_ignore_sigint() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with program(FOREVER) as process:
@@ -52,7 +52,7 @@ def test_program_can_be_interrupted_although_the_tests_ignore_that() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_no_test_waits_without_a_limit_for_threads() -> None:
+def test_no_test_waits_for_threads_without_a_timeout() -> None:
     unlimited = re.compile(r"ThreadPool" r"Executor\(|threading\.Barrier\(((?!timeout=).)*\)$", re.MULTILINE)
     assert [path for path in (ROOT / "tests").rglob("*.py") if unlimited.search(path.read_text())] == [
         # It hands its limit to `wait`.

@@ -1,4 +1,4 @@
-"""`each` fails with every value that fails."""
+"""`each` fails with every failing value."""
 
 import pytest
 
@@ -12,13 +12,13 @@ def limit() -> int:
 
 @each("number", [1, 2])
 @each(("name", "size"), {"a": 1, "b": 2}.items())
-def test_all_values_are_tried_with_fixtures(number: int, name: str, size: int, limit: int) -> None:
+def test_all_values_are_tested_with_fixtures(number: int, name: str, size: int, limit: int) -> None:
     assert number <= limit
     assert size <= limit
     assert name in "ab"
 
 
-def test_every_failure_is_told_with_its_value() -> None:
+def test_every_failure_is_reported_with_its_value() -> None:
     @each("number", [1, 5, 2, 7], ids=lambda number: f"n{number}")
     def small(number: int, limit: int) -> None:
         assert number <= limit
@@ -28,7 +28,7 @@ def test_every_failure_is_told_with_its_value() -> None:
     assert [one.__notes__ for one in found.value.exceptions] == [["['number']: n5"], ["['number']: n7"]]
 
 
-def test_nothing_to_try_is_a_failure() -> None:
+def test_empty_parameter_list_fails() -> None:
     @each("number", [])
     def never(number: int) -> None:
         raise RuntimeError(number)

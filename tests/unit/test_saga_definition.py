@@ -23,21 +23,21 @@ TRIP = Saga(
 )
 
 
-def test_the_steps_come_in_the_order_of_the_definition() -> None:
+def test_steps_come_in_definition_order() -> None:
     assert TRIP.all_steps == (FLIGHT, HOTEL, CAR, INSURANCE, TICKET)
 
 
-def test_a_branch_is_compensated_backward_and_a_group_before_its_ancestors() -> None:
+def test_branch_is_compensated_backward_and_a_group_before_its_ancestors() -> None:
     assert TRIP.compensations == ("VoidTicket", "CancelHotel", "EndInsurance", "ReturnCar", "CancelFlight")
 
 
 @pytest.mark.parametrize("other", [("BookHotel", "Void"), ("Print", "CancelHotel")])
-def test_a_name_is_taken_once(other: tuple[str, str]) -> None:
+def test_step_name_may_occur_only_once(other: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="twice"):
         replace(TRIP, steps=(FLIGHT, HOTEL, step(*other)))
 
 
-def test_a_step_that_is_joining_can_be_called_and_confirms_nothing() -> None:
+def test_joining_step_can_be_called_and_confirms_nothing() -> None:
     joining = replace(TRIP, steps=TRIP.steps[:2], joining=(TICKET,))
 
     assert joining.step("PrintTicket") is TICKET
@@ -46,7 +46,7 @@ def test_a_step_that_is_joining_can_be_called_and_confirms_nothing() -> None:
         replace(TRIP, joining=(TICKET,))
 
 
-def test_a_group_cannot_hold_the_row_of_the_saga() -> None:
+def test_group_cannot_hold_the_row_of_the_saga() -> None:
     with pytest.raises(TypeError, match="first step"):
         replace(TRIP, steps=(Parallel(((HOTEL,), (CAR,))),))
 
@@ -64,18 +64,18 @@ def test_nested_input_without_an_id_has_none(document: object) -> None:
     assert NESTED.id_of(document) is None
 
 
-def test_the_id_may_be_nested() -> None:
+def test_id_may_be_nested() -> None:
     assert NESTED.id_of({"trip": {"id": "t-1"}}) == "t-1"
 
 
-def test_a_row_that_waits_is_not_decided() -> None:
+def test_pending_row_is_still_open() -> None:
     still_open = replace(TRIP, pending=("Waiting",)).still_open("Trips", "t-1")["ConditionCheck"]
 
     assert still_open["ConditionExpression"] == "attribute_not_exists(pk) OR #status IN (:status0, :status1)"
     assert [value["S"] for value in still_open["ExpressionAttributeValues"].values()] == ["New", "Waiting"]
 
 
-def test_a_step_has_the_steps_directly_before_and_after_it() -> None:
+def test_step_has_its_direct_predecessors_and_successors() -> None:
     parents = {step.name: [parent.name for parent in TRIP.parents(step)] for step in TRIP.all_steps}
 
     assert parents == {

@@ -23,7 +23,7 @@ def test_that_never_ends():
 
 
 @pytest.mark.slow
-def test_a_test_that_outlives_its_timeout_ends_its_process_with_all_stacks(tmp_path: Path) -> None:
+def test_test_that_exceeds_its_timeout_ends_its_process_with_all_stacks(tmp_path: Path) -> None:
     (tmp_path / "test_hanging.py").write_text(HANGING)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.kit.watchdog", "--rootdir", tmp_path, tmp_path]
 

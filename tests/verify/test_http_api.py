@@ -1,4 +1,4 @@
-"""Schemathesis sends what it makes of the API's document: no 5xx, nothing undocumented, no bad input accepted."""
+"""Schemathesis sends requests built from the API's document: no 5xx, nothing undocumented, no bad input accepted."""
 
 import os
 import re

@@ -33,7 +33,7 @@ type Issue = tuple[str, str]
 
 
 def issues(folder: Path) -> Iterator[Issue]:
-    """(issue, action), or (issue, text) if it concerns no action."""
+    """Pairs of an issue and its action, or its text if it concerns no action."""
     command = [str(PARLIAMENT), "--directory", str(folder), "--json"]
     for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines():
         found = json.loads(line)

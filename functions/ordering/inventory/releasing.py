@@ -1,4 +1,4 @@
-"""Where the lines of a reservation go back to: the shards that they were taken from, unless those are gone."""
+"""Where a reservation's lines are returned: to the shards they were taken from, unless those are gone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,17 +10,20 @@ from ordering.order import Order
 
 @dataclass(slots=True)
 class Places:
-    """noted: the shards in the reservation, by SKU; none until a refused release has shown them. gone: SKUs."""
+    """Shards of a reservation.
+
+    noted: by SKU; none until a refused release has shown them. gone: SKUs whose noted shard is gone.
+    """
 
     noted: Mapping[str, int] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
 
     def shard(self, sku: str) -> int:
-        """The shard that a line goes back to."""
+        """Return the shard that a line goes back to."""
         return 0 if sku in self.gone else self.noted.get(sku, 0)
 
     def learn(self, order: Order, refusals: Sequence[Refusal]) -> bool:
-        """Learn from the refused writes: the reservation's, the lines', others. Returns whether there was any news."""
+        """Learn from the refused writes: the reservation's, the lines', others. Returns whether anything was new."""
         before = (self.noted, set(self.gone))
         for refusal in refusals:
             if refusal.index == 0:

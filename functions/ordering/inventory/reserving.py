@@ -1,8 +1,8 @@
-"""One call of ReserveInventory: it takes each line from one shard, and learns from what is refused.
+"""One call of ReserveInventory: it takes each line from one shard, and learns from refused writes.
 
-A refused shard is short or gone, or this environment is wrong about the SKU's shards. The call then reads them all and
-tries one that has enough. If none has, it first moves pieces into one, in a transaction of its own. A SKU is out of
-stock if its rows, read as of one moment, have too little together.
+A refused shard has too little or is gone, or this environment is wrong about the SKU's shards. The call then reads them
+all and tries one that has enough. If none has, it first moves pieces into one, in a separate transaction. A SKU is out
+of stock if its rows, read in one snapshot, have too little together.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,10 @@ class OutOfStock(BusinessError):
 
 @dataclass(frozen=True, slots=True)
 class Reserving:
-    """seen: the stock of SKUs that were refused, as this call has read it. counted: SKUs whose rows it has counted."""
+    """State of one call.
+
+    seen: the stock of refused SKUs, as this call has read it. counted: SKUs whose rows it has counted.
+    """
 
     steps: SagaSteps
     table: InventoryTable
@@ -34,7 +37,7 @@ class Reserving:
     counted: set[str] = field(default_factory=set)
 
     def run(self) -> Result | None:
-        """One try. Returns None if it has learned enough for the next one.
+        """Try once. Returns None if it has learned enough for the next try.
 
         Raises OutOfStock, StateConflict, Contention, and what a step raises.
         """
@@ -55,7 +58,7 @@ class Reserving:
         return None
 
     def _count(self, skus: Sequence[str]) -> None:
-        """A row that many write may be one of several. Only a transaction that is decided would tell."""
+        """Count the rows of SKUs: a contended row may be one of several. A cancelled transaction does not say so."""
         self.shards.count([sku for sku in skus if sku not in self.counted])
         self.counted.update(skus)
 
@@ -66,14 +69,14 @@ class Reserving:
         self._see({index: self.shards.look(self._item(index).sku) for index in spread})
 
     def _is_spread(self, refusal: Refusal) -> bool:
-        """Whether the only row that was believed to be there says that there are more."""
+        """True if shard 0, which was believed to be the only row, says that there are more."""
         sku, count = self._item(refusal.index).sku, shards_in(refusal.item) if refusal.item else 1
         self.shards.learn(sku, count)
         self.seen.pop(sku, None)
         return count > 1
 
     def _see(self, found: dict[int, Stock | None]) -> None:
-        """Learn the stock of some lines. Raises OutOfStock if one is short, even if another one needs more tries."""
+        """Learn the stock of some lines. Raises OutOfStock if one is short, even if another line needs more tries."""
         short = [_shortage(index, self._item(index), stock) for index, stock in found.items()]
         if any(short):
             raise OutOfStock("; ".join(filter(None, short)))
@@ -96,7 +99,7 @@ class Reserving:
 
 
 def _shortage(index: int, item: Item, stock: Stock | None) -> str:
-    """What the error says of a line; empty unless it is known to be short."""
+    """Describe a line in the error; empty unless it is known to be short."""
     if stock is None:
         return f"items[{index}]: {item.sku} is not stocked"
     if stock.exact and stock.total < item.quantity:

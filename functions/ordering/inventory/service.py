@@ -1,7 +1,7 @@
 """ReserveInventory and its compensation, ReleaseInventory.
 
 DynamoDB cancels all but one of the transactions that conflict on a row. Both functions retry a cancelled transaction,
-with jitter, until they run short of time; after that, Step Functions retries.
+with jitter, until they run out of time; after that, Step Functions retries.
 """
 
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class Inventory:
         return until_deadline(task.deadline - _RESERVE, reserving.run)
 
     def release(self, task: Task) -> Result:
-        """Give the stock of all lines back, or bar a reservation that was never made. Raises Contention."""
+        """Give the stock of all lines back, or bar a reservation that never happened. Raises Contention."""
         places = Places()
         return until_deadline(task.deadline - _RESERVE, lambda: self._release(task, places))
 
     def _release(self, task: Task, places: Places) -> Result | None:
-        """One try. Returns None if the caller must try again, now that it is known where the lines belong."""
+        """Try once. Returns None if the caller must try again, now that it knows where the lines belong."""
         order, step = task.request, task.step
         lines = [self.table.give_back(item, places.shard(item.sku)) for item in order.items]
         release = self.table.release(order.order_id, step.at, places.noted)

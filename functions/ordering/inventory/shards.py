@@ -1,7 +1,7 @@
 """The rows of a SKU's stock: `STOCK#<sku>`, and `STOCK#<sku>#<n>` with n from 1 once the SKU is spread over shards.
 
-The first row is shard 0. Its attribute `shards` is the number of rows; without it, there is no other row. A shard comes
-and goes in the transaction that changes this number. The stock of a SKU is the sum of `on_hand` over its rows.
+The first row is shard 0. Its attribute `shards` is the number of rows; without it, there is no other row. Shards are
+added and removed in the transaction that changes this number. The stock of a SKU is the sum of `on_hand` over its rows.
 """
 
 import random
@@ -22,17 +22,17 @@ def stock_key(sku: str, shard: int = 0) -> str:
 
 
 def sku_of(key: str) -> str:
-    """The SKU of a row of stock. A SKU has no #."""
+    """Return the SKU of a row of stock. A SKU has no #."""
     return key.removeprefix(PREFIX).partition("#")[0]
 
 
 def shards_in(row: Mapping[str, Any]) -> int:
-    """The number of a SKU's rows, by its first row in DynamoDB JSON."""
+    """Return the number of a SKU's rows, by its first row in DynamoDB JSON."""
     return int(row.get("shards", {"N": "1"})["N"])
 
 
 def pieces_in(row: Mapping[str, Any]) -> int:
-    """The pieces on hand in a row of stock, in DynamoDB JSON."""
+    """Return the pieces on hand in a row of stock, in DynamoDB JSON."""
     return int(row["on_hand"]["N"])
 
 
@@ -46,7 +46,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """Pieces on hand by shard. exact: all as of one moment."""
+    """Pieces on hand by shard. exact: whether all were read in one snapshot."""
 
     on_hand: Sequence[int]
     exact: bool = True
@@ -56,11 +56,11 @@ class Stock:
         return sum(self.on_hand)
 
     def with_enough(self, quantity: int) -> list[int]:
-        """The shards that have so many pieces."""
+        """Return the shards that have at least this many pieces."""
         return [shard for shard, pieces in enumerate(self.on_hand) if pieces >= quantity]
 
     def gathered(self, quantity: int) -> "Stock":
-        """With so many pieces in the fullest shard, taken from the fullest others. The total must be enough."""
+        """Gather this many pieces in the fullest shard, from the next fullest ones. The total must be enough."""
         target, *others = sorted(range(len(self.on_hand)), key=lambda shard: -self.on_hand[shard])
         after = list(self.on_hand)
         for source in others:
@@ -71,9 +71,9 @@ class Stock:
 
 
 class Shards:
-    """Chooses the shards of an order, and reads them. Remembers the number of a SKU's shards between invocations.
+    """Chooses the shards of an order, and reads them. Caches the number of a SKU's shards between invocations.
 
-    That number is only a hint: every write has its condition, and its refusal says what has changed.
+    That number is only a hint: every write has its condition, and a refusal shows what has changed.
     """
 
     def __init__(self, client: SnapshotClient, table: str) -> None:
@@ -82,7 +82,7 @@ class Shards:
         self._known: dict[str, int] = {}
 
     def choose(self, sku: str, quantity: int, seen: Stock | None) -> Shard:
-        """A shard at random, of those that had enough when this call has last seen them."""
+        """Choose a shard at random, among those that had enough when this call last read them."""
         if seen is None:
             count = self._known.get(sku, 1)
             return Shard(random.randrange(count), count)  # noqa: S311 # nosec B311 # no secret

@@ -36,7 +36,7 @@ class InventoryTable:
         return RESERVE_INVENTORY.insert(self.name, order.order_id, order, context=context, **more)
 
     def take(self, item: Item, shard: Shard) -> Action:
-        """Take an order line from a shard, if there is enough, and if shard 0 says that there are so many shards."""
+        """Take an order line from a shard, if it has enough and shard 0 confirms the number of shards."""
         enough = "on_hand >= :pieces"
         if shard.of == 1:
             return self._add(item.sku, 0, -item.quantity, f"{enough} AND attribute_not_exists(shards)")
@@ -45,11 +45,11 @@ class InventoryTable:
         return self._add(item.sku, shard.number, -item.quantity, enough)
 
     def move(self, sku: str, shard: int, pieces: int) -> Action:
-        """Move pieces to a shard of a SKU, or from it if negative. One that is gone does not come back."""
+        """Move pieces to a shard of a SKU, or from it if negative. A removed shard is not recreated."""
         return self._add(sku, shard, pieces, "on_hand >= :pieces" if pieces < 0 else "attribute_exists(pk)")
 
     def release(self, order_id: str, at: datetime, shards: Mapping[str, int]) -> Action:
-        """Cancel the reservation, once. shards: those that it was taken from, as `reserve` noted them."""
+        """Cancel the reservation, once. shards: the ones it was taken from, as `reserve` noted them."""
         of_shards = "shards = :shards" if shards else "attribute_not_exists(shards)"
         noted = {":shards": shards} if shards else {}
         return {

@@ -1,4 +1,4 @@
-"""Orders whose rows contradict each other: rows that somebody deleted, edited or restored without the others.
+"""Orders whose rows contradict each other: some rows were deleted, edited or restored without the others.
 
 No saga leaves such rows, so no index lists them. An audit compares confirmed orders with the rows of their steps, and
 rows of steps that are in effect with their orders. Each sweep audits a part of the tables and notes what it finds.
@@ -21,13 +21,13 @@ from ordering.definition import ORDER_SAGA
 from ordering.order import Item as Line
 from ordering.order import Order, PaymentMethod
 
-# As many rows as one call reads.
+# The number of rows that one call reads.
 _AT_ONCE = 100
 _TRIES = 6
 _FIRST, *_LATER = ORDER_SAGA.all_steps
-# Of each table, in one sweep: docs/costs.md.
+# Rows of each table in one sweep: see docs/costs.md.
 _PAGE, _PAGES = 500, 4
-# A call reads them all, and an operator does not read more.
+# One call reads them all, and an operator does not read more.
 _MAX_NOTED = 100
 _NOTE = f"{ORDER_SAGA.name}#Audit"
 
@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """problem: of an order's rows. table: the logical id of the table in which a row is lost or differs."""
+    """A contradiction between an order's rows. table: the logical id of the table whose row is lost or differs."""
 
     order_id: str
     problem: str
@@ -45,9 +45,9 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the sweeps noted, in one row. order_ids: up to 100 orders that contradicted their rows.
+    """The sweeps' findings, in one row. order_ids: up to 100 orders that contradicted their rows.
 
-    places: the last key that was read of each table whose end the sweeps have not reached, by step.
+    places: by step, the last key read of each table whose end the sweeps have not reached.
     """
 
     order_ids: frozenset[str] = frozenset()
@@ -57,16 +57,20 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """client: a `boto3.client("dynamodb")`. tables: physical names by logical id. records: the table with the note."""
+    """Audits orders.
+
+    client: a `boto3.client("dynamodb")`. tables: physical names by logical id. records: the table with the note.
+    """
 
     client: Any
     tables: Mapping[str, str]
     records: str
 
     def of_orders(self, order_ids: Iterable[str]) -> Iterator[Contradiction]:
-        """Confirmed orders among these that lack the effect of a step. Raises StoreUnavailable, as all that follows.
+        """Yield confirmed orders among these that lack the effect of a step. Raises StoreUnavailable, as all that
+        follows.
 
-        Orders are read first: the effects of one that is confirmed were there before, and stay.
+        Orders are read first: the effects of a confirmed order existed before, and remain.
         """
         for some in batched(order_ids, _AT_ONCE, strict=False):
             orders = zip(some, self._rows(_FIRST, some), strict=True)
@@ -77,7 +81,7 @@ class Audit:
                         yield Contradiction(order_id, f"Confirmed, but {step.name} {defect}", step.table)
 
     def of_effects(self, step: SagaStep, order_ids: Iterable[str]) -> Iterator[Contradiction]:
-        """Orders among these of which the step is in effect, and that do not account for it.
+        """Yield orders among these that do not account for a step that is in effect.
 
         The step may have been undone since its row was found, so the row is read again, after the order's.
         """
@@ -90,17 +94,17 @@ class Audit:
                     yield Contradiction(order_id, f"{step.name} is {_status(row)}, {problem}", _FIRST.table)
 
     def of_all(self) -> Iterator[Contradiction]:
-        """All effects of steps that no order accounts for."""
+        """Yield all effects of steps that no order accounts for."""
         for step in ORDER_SAGA.deployed[1:]:
             for order_ids, _ in self._pages(step):
                 yield from self.of_effects(step, order_ids)
 
     def noted(self) -> list[Contradiction]:
-        """What the sweeps noted, as far as it is still so."""
+        """Return the sweeps' findings that still hold."""
         return self._again(self._note())
 
     def sweep(self, time_left: Callable[[], bool]) -> int:
-        """Audit the next rows of each table, and note what is found. Returns how many orders contradict their rows.
+        """Audit the next rows of each table, and note findings. Returns how many orders contradict their rows.
 
         time_left: called before each page; False leaves the rest to the next sweep.
         """
@@ -135,7 +139,10 @@ class Audit:
         return Note(frozenset(row.get("order_ids", {}).get("SS", ())), places, int(row["revision"]["N"]))
 
     def _write(self, before: Note, now: Note) -> None:
-        """Another sweep may have written meanwhile: then its note is kept, and a later sweep reads these rows again."""
+        """Write the note.
+
+        If another sweep wrote meanwhile, its note is kept, and a later sweep reads these rows again.
+        """
         if (before.order_ids, before.places) == (now.order_ids, now.places):
             return
         row = {"pk": _NOTE, "places": now.places, "revision": now.revision}
@@ -144,7 +151,7 @@ class Audit:
         put(self.client, conditional_put(self.records, row, unchanged, {"seen": before.revision}))
 
     def _pages(self, step: SagaStep, place: str | None = None) -> Iterator[tuple[list[str], str | None]]:
-        """Pages of ids of orders of which the step is in effect, or of confirmed orders, each with its last key.
+        """Yield pages of ids of orders with the step in effect, or of confirmed orders, each page with its last key.
 
         place: the last key before the first page. The last page has None.
         """
@@ -170,7 +177,7 @@ class Audit:
                 return
 
     def _rows(self, step: SagaStep, order_ids: Sequence[str]) -> list[Item | None]:
-        """The rows of a step, read consistently. DynamoDB leaves some out while it throttles."""
+        """Read the rows of a step consistently. DynamoDB omits some while it throttles."""
         wanted = [(self.tables[step.table], step.row_key(order_id)) for order_id in order_ids]
         for tries in range(_TRIES):
             try:
@@ -196,7 +203,7 @@ def _defect(step: SagaStep, row: Item | None, found: Item) -> str:
 
 
 def _unlisted(found: Item | None) -> str:
-    """Why nobody accounts for a step of this order; empty if its saga, its finalization or `attention` does."""
+    """Say why nothing accounts for a step of this order; empty if its saga, its finalization or `attention` does."""
     if found is None:
         return "but there is no order"
     if _status(found) == ORDER_SAGA.failed and UNSETTLED not in found:
@@ -205,12 +212,12 @@ def _unlisted(found: Item | None) -> str:
 
 
 def _status(row: Item) -> str:
-    """The status of a row; empty if somebody removed it, so that one row does not end an audit."""
+    """Return the status of a row; empty if the attribute is missing, so that one row does not end an audit."""
     return str(row.get("status", {}).get("S", ""))
 
 
 def _request(found: Item) -> Order:
-    """The request that an order's row is of, with another payment method."""
+    """Rebuild the request of an order's row, with another payment method."""
     items = tuple(
         Line(line["M"]["sku"]["S"], int(line["M"]["quantity"]["N"]), int(line["M"]["unit_price"]["N"]))
         for line in found["items"]["L"]

@@ -25,7 +25,7 @@ def notify_orders(records: Sequence[Record], _call: Call) -> dict[str, Any]:
 
 
 def _notice(record: Record) -> Notice | None:
-    """None unless the status is final and new: a replay, for one, changes the revision only."""
+    """Return the notice; None unless the status is final and new. A replay, for example, changes only the revision."""
     before, after = images(record)
     if after is None or (before and before["status"] == after["status"]):
         return None

@@ -1,4 +1,4 @@
-"""Lambda handler of the sweep, which finalizes orders whose saga's last event was lost, and audits some of the rest."""
+"""Lambda handler of the sweep, which finalizes orders whose end event was lost, and audits some of the others."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from runtime.handler import Call, handler, unread
 from .audit import Audit
 from .finalization_handlers import finalization
 
-# Of the audit: a page of each kind takes six calls, at most.
+# Reserved for the audit: a page of each kind takes at most six calls.
 _MILLISECONDS_FOR_A_PAGE = 30_000
 
 Environment = made.SweepEnvironment
@@ -23,7 +23,7 @@ def sweep() -> Sweep:
 
 @handler(unread)
 def sweep_orders(_: None, call: Call) -> dict[str, int]:
-    """Finalize the orders whose event was lost, and count the orders with standing steps. Audit some of all orders."""
+    """Finalize the orders whose event was lost, count those with standing steps, and audit some of all orders."""
     orders = sweep()
     reader = orders.finalization.reader
     try:

@@ -17,11 +17,11 @@ class OrdersTable(SagaTable):
     saga: ClassVar[Saga] = ORDER_SAGA
 
     def row(self, order: Order, at: datetime) -> Mapping[str, Any]:
-        """The attributes of an order's row."""
+        """Return the attributes of an order's row."""
         return {**PROCESS_ORDER.facts(order), "total": order.total, **_day(at)}
 
     def save_unknown(self, order_id: str, at: datetime, standing: Collection[str]) -> Action:
-        """Insert an order whose saga had no valid input, so that steps of other calls under its id are listed."""
+        """Insert an order whose saga had no valid input, so that other calls' steps under its id are listed."""
         no_currency = "XXX"  # ISO 4217
         facts = {"customer_id": "unknown", "currency": no_currency, "items": [], "total": 0, **_day(at)}
         return self.insert(order_id, facts, PENDING, at, standing)

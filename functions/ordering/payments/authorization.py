@@ -11,7 +11,7 @@ _DECLINED = {
 
 
 def authorize(token: str) -> None:
-    """Raises PaymentDeclined, with the reason, if the token is declined."""
+    """Check a token. Raises PaymentDeclined, with the reason, if it is declined."""
     if token in _DECLINED:
         raise PaymentDeclined.by_code(_DECLINED[token])
     if token not in _ACCEPTED:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from idempotency import BusinessError
 
-# By the codes in docs/gateway.md. Only our own sentences reach the execution history.
+# Reasons by the codes in docs/gateway.md. Only our own sentences reach the execution history.
 _REASONS = {
     "card_declined": "the card was declined",
     "insufficient_funds": "the card has insufficient funds",
@@ -19,7 +19,7 @@ class PaymentDeclined(BusinessError):
 
     @classmethod
     def by_code(cls, code: str) -> "PaymentDeclined":
-        """With the reason of a code."""
+        """Build the error with the reason of a code."""
         return cls(_REASONS.get(code, "the charge was declined"))
 
 

@@ -1,6 +1,6 @@
 """The payment gateway over HTTP, with the protocol of docs/gateway.md.
 
-Imported only with a configured gateway, because importing an HTTP client takes time.
+Imported only if a gateway is configured, because importing an HTTP client takes time.
 """
 
 import logging
@@ -24,11 +24,14 @@ class GatewayRefused(BusinessError):
 
 
 class GatewayUnavailable(TransientError):
-    """The gateway failed, is busy, or its answer was lost. It may have charged; the next attempt looks it up by key."""
+    """The gateway failed, is busy, or its response was lost.
+
+    It may have charged; the next attempt looks it up by key.
+    """
 
 
 class HttpGateway(KeyedSystem[Charge]):
-    """Charges cards."""
+    """Charges cards at the gateway."""
 
     SYSTEM, PATH = "the gateway", "/charges"
     WORK = CHARGE

@@ -12,7 +12,7 @@ from .table import PaymentsTable
 
 
 class Environment(StoreEnvironment):
-    """payment_gateway_url: empty without a gateway; then the ARNs of the secrets are empty, too."""
+    """Environment. payment_gateway_url: empty without a gateway; then the ARNs of the secrets are empty, too."""
 
     payments_table: str
     orders_table: str

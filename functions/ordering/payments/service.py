@@ -39,12 +39,12 @@ class Payments:
         )
 
     def refund(self, task: Task) -> Result:
-        """Refund the captured amount, or bar a payment that was never made."""
+        """Refund the captured amount, or bar a payment that never happened."""
         order, step = task.request, task.step
         return self.steps.compensate(
             step,
             undo=[self.table.refund(order.order_id, step.at)],
-            # For a free order, too: another payload under its id may have been charged and not yet recorded.
+            # Needed for a free order, too: another payload under its id may have been charged and not yet recorded.
             outside=partial(self.gateway.cancel, order.order_id) if self.gateway else None,
             request=order,
         )

@@ -12,7 +12,7 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/payments")
 
 
 def payment_id(order_id: str) -> str:
-    """The payment id of an order. A retry computes the same id."""
+    """Derive the payment id of an order. A retry computes the same id."""
     return str(uuid.uuid5(_NAMESPACE, order_id))
 
 
@@ -23,7 +23,7 @@ class PaymentsTable:
     name: str
 
     def capture(self, order: Order, *, at: datetime, charge_id: str | None = None) -> Action:
-        """Insert the order's payment. charge_id: the gateway's own, if there is one."""
+        """Insert the order's payment. charge_id: the gateway's id of the charge, if there is one."""
         charged = {"charge_id": charge_id} if charge_id else {}
         captured = {"payment_id": payment_id(order.order_id), "captured_at": at.isoformat()}
         return PROCESS_PAYMENT.insert(self.name, order.order_id, order, **captured, **charged)

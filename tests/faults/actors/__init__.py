@@ -1,1 +1,1 @@
-"""What the explorers of overlapping actors share: turns, virtual time, the wire and the database."""
+"""Shared parts of the explorers of concurrent actors: turns, virtual time, the wire and the database."""

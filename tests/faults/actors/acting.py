@@ -1,4 +1,4 @@
-"""Actors that are hit by faults: what is noted of a run, and how its faults are drawn."""
+"""Actors exposed to faults: the notes of a run, and how its faults are drawn."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from tests.faults.actors.simulation import Actor, Flag, Simulation
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
 
-# What an actor does not have from the one that made it.
+# Notes that an actor does not inherit from its parent.
 _OWN = {"visit": None, "invocation": None, "bare": False, "rebuilding": False, "fails": "", "branch": None, "pace": 0}
 
 
@@ -26,7 +26,7 @@ class Visit:
 
 @dataclass(kw_only=True)
 class Acting:
-    """Of one run."""
+    """The notes of one run."""
 
     schedule: Schedule
     focus: Focus | None = None
@@ -41,20 +41,20 @@ class Acting:
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything went wrong so far."""
+        """True if any fault has hit so far."""
         return bool(self.faults.injected)
 
     def injected(self, kind: str, place: str) -> None:
-        """A fault hits."""
+        """Note that a fault hits."""
 
     def costs(self, seconds: float) -> None:
-        """A fault costs this time."""
+        """Note the time that a fault costs."""
 
     def say(self, line: str) -> None:
         self.trace.append(f"{self.simulation.now:8.2f} {line}")
 
     def fault_at(self, place: str, kinds: Sequence[str], weight: float = 1) -> str:
-        """The kind of fault that hits here; empty for none."""
+        """Return the kind of fault that hits here; empty for none."""
         current = self.simulation.current
         if current is None or current.notes.get("bare"):
             return ""
@@ -68,11 +68,11 @@ class Acting:
         return self.simulation.spawn(work, delay, **{**_OWN, **notes})
 
     def late(self) -> float:
-        """Seconds: usually minutes."""
+        """Draw a delay in seconds: usually minutes."""
         return self.later.choice((self.later.uniform(0.1, 6), self.later.uniform(6, 900)))
 
     def delay(self, seconds: float) -> None:
-        """A fault costs this time."""
+        """Let this time pass, as the cost of a fault."""
         self.costs(seconds)
         self.simulation.sleep(seconds)
 

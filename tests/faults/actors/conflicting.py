@@ -1,6 +1,6 @@
-"""DynamoDB's transactions in virtual time: each takes a while, and what meets it meanwhile is cancelled.
+"""DynamoDB's transactions in virtual time: each takes a while, and requests that meet it meanwhile are cancelled.
 
-As src/stepwise/local/emulator/patches/transactions.py does it, but a batch is also read row by row, as AWS may do it.
+Like src/stepwise/local/emulator/patches/transactions.py, but a batch is also read row by row, as AWS may do it.
 """
 
 import json
@@ -18,8 +18,9 @@ type Item = tuple[str, str]
 
 @dataclass
 class Conflicting:
-    """database: carries everything out. simulation: of the run that is on. seconds: that a transaction takes.
+    """Delays transactions and cancels conflicts.
 
+    database: executes everything. simulation: of the current run. seconds: duration of a transaction.
     between: seconds between two rows of a batch. conflicts, written: transactions that lost, and that were tried.
     """
 
@@ -60,7 +61,7 @@ class Conflicting:
 
 
 def _items(operation: str, parameters: Document) -> Iterator[Item]:
-    """The items of a transaction, or of a single write."""
+    """Yield the items of a transaction, or of a single write."""
     actions = [parameters] if operation in _SINGLE_WRITES else []
     for member in parameters.get("TransactItems", ()):
         actions += member.values()
@@ -69,7 +70,7 @@ def _items(operation: str, parameters: Document) -> Iterator[Item]:
         yield action["TableName"], json.dumps(key, sort_keys=True)
 
 
-# A table has one of these.
+# A table has one of these keys.
 _KEYS = ("pk", "order_id")
 
 

@@ -33,7 +33,7 @@ _HEADERS = {
     "SignedHeaders=host, Signature=none",
 }
 _WRITES = {"DeleteItem", "UpdateItem"}
-# MiniStack keeps what they are given.
+# MiniStack keeps the objects that it is given.
 _STORES = {"PutItem", "TransactWriteItems", "UpdateItem"}
 _BATCH = 25
 
@@ -49,7 +49,7 @@ class Database(Protocol):
 
 
 def database() -> Database:
-    """The one that the environment names."""
+    """Return the database that the environment names."""
     endpoint = os.environ.get(DYNAMODB_ENDPOINT)
     return DynamoDBLocal(endpoint) if endpoint else MiniStack()
 
@@ -60,7 +60,7 @@ def row_by_row(
     pause: Callable[[], None],
     shuffle: Callable[[list[Any]], None] = lambda _: None,
 ) -> Answer:
-    """The answer to a BatchGetItem that is no snapshot. pause: after each row. shuffle: the rows' order."""
+    """Answer a BatchGetItem that is no snapshot. pause: called after each row. shuffle: the rows' order."""
     rows = [(table, wanted, key) for table, wanted in parameters["RequestItems"].items() for key in wanted["Keys"]]
     shuffle(rows)
     found: dict[str, list[Document]] = {}
@@ -76,17 +76,17 @@ def row_by_row(
 
 
 class MiniStack:
-    """In this process."""
+    """MiniStack's DynamoDB, in this process."""
 
     def create(self, table: Document) -> None:
         in_process("CreateTable", table)
 
     def start(self) -> None:
-        """From here on, answers are not serialized."""
+        """Stop serializing responses from here on."""
         replace(dynamodb, "json_response", _unserialized)
 
     def execute(self, operation: str, parameters: Document) -> Answer:
-        """The answer of a request; it is a document unless it is an error."""
+        """Execute a request; returns a document unless it is an error."""
         handler: Callable[[Document], Answer] = getattr(dynamodb, _HANDLERS[operation])
         return handler(_sent(parameters) if operation in _STORES else parameters)
 
@@ -100,7 +100,10 @@ class MiniStack:
 
 @dataclass
 class DynamoDBLocal:
-    """Over HTTP. What a write has changed is read, and MiniStack's streams are told: they deliver the records."""
+    """DynamoDB Local, over HTTP.
+
+    The changes of a write are read and passed to MiniStack's streams, which deliver the records.
+    """
 
     endpoint: str
     _rows: dict[str, dict[str, Document]] = field(default_factory=lambda: defaultdict(dict))
@@ -122,7 +125,7 @@ class DynamoDBLocal:
         pass
 
     def execute(self, operation: str, parameters: Document) -> Answer:
-        # It remembers tokens for longer than a run takes.
+        # DynamoDB Local remembers tokens for longer than a run takes.
         if "ClientRequestToken" in parameters:
             token = f"{os.getpid()}-{self._run}-{parameters['ClientRequestToken']}"
             parameters = {**parameters, "ClientRequestToken": token}
@@ -162,7 +165,7 @@ class DynamoDBLocal:
 
 
 def _written(operation: str, parameters: Document) -> Iterator[tuple[str, Document]]:
-    """Table and key, or row, of what a request writes."""
+    """Yield the writes of a request: table, and key or row."""
     if operation in _WRITES:
         yield parameters["TableName"], parameters["Key"]
     if operation == "PutItem":
@@ -174,7 +177,7 @@ def _written(operation: str, parameters: Document) -> Iterator[tuple[str, Docume
 
 
 def _sorted(row: Document | None) -> Document | None:
-    """The row with its sets in one order."""
+    """Return the row with its sets sorted."""
     if row is None:
         return None
     return {
@@ -184,7 +187,7 @@ def _sorted(row: Document | None) -> Document | None:
 
 
 def _sent(parameters: Document) -> Document:
-    """What arrives of them: a str in the place of a StrEnum."""
+    """Convert parameters to their form on the wire: a str in place of a StrEnum."""
     try:
         sent: Document = copied(parameters)
     except ValueError:

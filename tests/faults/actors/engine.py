@@ -1,7 +1,7 @@
-"""A state machine and its functions inside this process, each execution an actor of the run that is on.
+"""A state machine and its functions inside this process, each execution an actor of the current run.
 
 MiniStack's Step Functions, DynamoDB and S3 answer real botocore clients, through the same seams as for orders. Here
-executions overlap, so what blocks in them is replaced: callbacks, waits and the branches of a Map.
+executions overlap, so blocking parts are replaced: callbacks, waits and the branches of a Map.
 """
 
 import gc
@@ -33,18 +33,18 @@ _ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
     "AWS_DEFAULT_REGION": REGION,
-    # Bodies are sent as they are.
+    # Bodies are sent unchanged.
     "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
     "AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required",
 }
 
 STEADY = types.SimpleNamespace(uniform=lambda _, most: most / 2, shuffle=lambda _: None)
-"""Instead of `random`."""
+"""Replaces `random`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """An event source mapping. tries: of one record."""
+    """An event source mapping. tries: per record."""
 
     function: str
     criteria: Document
@@ -56,7 +56,7 @@ class Mapping:
 
 @dataclass
 class Engine:
-    """Implements tests.faults.seams.Seam. run: asked while one is on.
+    """Implements tests.faults.seams.Seam. run: called while one is active.
 
     MACHINE: logical id. TABLES, BUCKET: of a run. FUNCTIONS: logical ids.
     """
@@ -74,7 +74,7 @@ class Engine:
     database: Database = field(default_factory=database)
 
     def start(self) -> "Engine":
-        """Deploy them into this process."""
+        """Deploy the stack into this process."""
         logging.disable(logging.CRITICAL)
         os.environ.update({**self.stack.environment(self.FUNCTIONS), **_ENVIRONMENT})
         take_hold(self)
@@ -104,11 +104,11 @@ class Engine:
             raise RuntimeError(body)
 
     def begin(self, run: Any) -> None:
-        """From here on, the run is asked."""
+        """Direct all calls to this run from here on."""
         self.run = run
 
     def clear(self) -> None:
-        """Forget everything of a run."""
+        """Forget everything about a run."""
         self.run = None
         self.database.clear([*map(self.stack.name, self.TABLES)])
         self.make_bucket()
@@ -125,7 +125,7 @@ class Engine:
         return found
 
     def stop(self, execution: Document, status: str) -> None:
-        """End an execution from outside, as StopExecution (ABORTED) or a timeout of its own would."""
+        """End an execution from outside, as StopExecution (ABORTED) or its own timeout would."""
         if execution["status"] == "RUNNING":
             execution.update(status=status, stopDate=stepfunctions.now_iso())
             for token in execution.get("tokens", ()):
@@ -151,7 +151,7 @@ class Engine:
                 tries = 1 + properties["MaximumRetryAttempts"]
                 self.mappings.setdefault(table, []).append(Mapping(function, properties["FilterCriteria"], tries))
 
-    # What blocks, or depends on the real time.
+    # Parts that block, or depend on real time.
 
     @property
     def waits(self) -> types.SimpleNamespace:
@@ -159,7 +159,7 @@ class Engine:
 
     @property
     def long_waits(self) -> types.SimpleNamespace:
-        """As `waits`; what the invocation knew before may not hold afterwards."""
+        """Like `waits`, but the invocation's earlier knowledge may be outdated afterwards."""
         return types.SimpleNamespace(sleep=lambda seconds: self.on.wait(seconds))
 
     def hold(self) -> None:
@@ -246,7 +246,7 @@ class Engine:
 
 
 def functions_of(context: str) -> list[str]:
-    """Logical ids of a context's functions, without those that tell others of ends: nothing here hears them."""
+    """Return the logical ids of a context's functions, without those that announce ends: nothing here listens."""
     return [
         name
         for name, function in FUNCTIONS.items()
@@ -255,14 +255,14 @@ def functions_of(context: str) -> list[str]:
 
 
 def _entered(execution: Document, _: str, details: Document | None = None) -> Document:
-    """Of a history, a redrive needs the states that were entered; nobody reads the rest."""
+    """Record an entered state: a redrive needs them, and nothing reads the rest of a history."""
     if details and "stateEnteredEventDetails" in details:
         execution["events"].append(details)
     return {"id": 0}
 
 
 def present(now: Callable[[], float]) -> type[datetime]:
-    """Instead of `datetime`."""
+    """Return a replacement of `datetime`."""
 
     class Present(datetime):
         @classmethod

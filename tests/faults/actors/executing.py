@@ -1,4 +1,4 @@
-"""Executions of a machine, what ends them from outside, the events that tell of it, and the records of streams."""
+"""Executions of a machine, their ends from outside, their end events, and the records of streams."""
 
 import json
 import types
@@ -27,7 +27,7 @@ from tests.kit.engines.in_process import copied
 
 @dataclass
 class Executing(Invoking, ABC):
-    """Asked by the engine of state machines.
+    """Hooks of the engine of state machines.
 
     events: all status events that were delivered. redriven: ARNs of executions.
     """
@@ -51,12 +51,12 @@ class Executing(Invoking, ABC):
         return f"token-{self.counts['token']:04}"
 
     def new_id(self) -> Any:
-        """In place of `uuid4`."""
+        """Replace `uuid4`."""
         self.counts["id"] += 1
         return types.SimpleNamespace(hex=f"{self.counts['id']:032x}")
 
     def new_version(self) -> str:
-        """The version of an object, or the id of a request to S3."""
+        """Return a version of an object, or the id of an S3 request."""
         self.counts["version"] += 1
         return f"version-{self.counts['version']:04}"
 
@@ -64,7 +64,7 @@ class Executing(Invoking, ABC):
         self.engine.stop(execution, status)
 
     def back_off(self, seconds: float) -> None:
-        """The machine's pause before a retry."""
+        """Pause before a retry, as the machine does."""
         self.delay(seconds)
         self.go_on(self.visit)
 
@@ -76,14 +76,14 @@ class Executing(Invoking, ABC):
         return answer
 
     def state_fault(self, place: str, state: str, kinds: Iterable[str], weight: float) -> str:
-        """The kind of fault that hits a state; empty for none."""
+        """Return the kind of fault that hits a state; empty for none."""
         kind = self.fault_at(place, [*kinds], weight)
         if kind:
             self.tally.stops[state, kind] += 1
         return kind
 
     def stay(self, visit: Visit, kind: str, run: Callable[[], Any]) -> Any:
-        """In a Task state, with what a fault does to its execution before it and after it."""
+        """Stay in a Task state, with the effects of a fault on its execution before and after it."""
         self.end(visit, kind if kind in f.BEFORE_STATE else "")
         try:
             answer = run()
@@ -94,7 +94,7 @@ class Executing(Invoking, ABC):
         return answer
 
     def end(self, visit: Visit, kind: str) -> None:
-        """What a fault of a state does to its execution."""
+        """Apply the effect of a state's fault to its execution."""
         if kind in f.STATUS_AFTER:
             self.stop(visit.execution, f.STATUS_AFTER[kind])
         self.go_on(visit)
@@ -102,14 +102,14 @@ class Executing(Invoking, ABC):
             raise execution_error("States.Runtime", "a path that is not there")
 
     def go_on(self, visit: Visit | None) -> None:
-        """Unless the execution has ended, or a sibling in the Map has failed."""
+        """Continue, unless the execution has ended or a sibling in the Map has failed."""
         if visit and (visit.execution["status"] != "RUNNING" or (visit.cancelled and visit.cancelled.is_set)):
             raise Gone
 
     # Redrives.
 
     def may_be_redriven(self, detail: Document, label: str) -> None:
-        """An operator may redrive an execution that has ended without success. detail: of its event."""
+        """Let an operator redrive an execution that ended without success. detail: of its event."""
         if detail["status"] == "SUCCEEDED":
             return
         place = f"end@{label}"
@@ -124,13 +124,13 @@ class Executing(Invoking, ABC):
             self.redriven.add(arn)
 
     def wait(self, seconds: float) -> None:
-        """An invocation waits for others. What it knew of executions may not hold afterwards."""
+        """Wait for others in an invocation, whose knowledge of executions may be outdated afterwards."""
         if invocation := self.invocation:
             invocation.asked.clear()
         self.simulation.sleep(seconds)
 
     def cuts_off(self, execution: Document | None) -> bool:
-        """Check whether the invocation that ends what an execution does could know that it runs.
+        """Check whether the invocation that ends an execution's work could know that the execution runs.
 
         A redrive may come after its last question, and a write may land late.
         """
@@ -153,7 +153,7 @@ class Executing(Invoking, ABC):
     def hand_out(self, token: str, document: Document, visit: Visit, **notes: Any) -> Document:
         """Call the function of a state that waits for this token. Returns the token's record; an answer sets its flag.
 
-        If the function fails, the next attempt has a token of its own.
+        If the function fails, the next attempt has another token.
         """
         answered = Flag(self.simulation)
         record = {"event": answered, "result": None, "error": None, **notes}
@@ -172,7 +172,7 @@ class Executing(Invoking, ABC):
     # Streams.
 
     def stream(self) -> None:
-        """Deliver what tables have written, each record by itself."""
+        """Deliver the records of all writes, each record separately."""
         for table, mappings in self.engine.mappings.items():
             records = dynamodb._stream_records.get(table)
             while records:
@@ -182,7 +182,7 @@ class Executing(Invoking, ABC):
                         self.spawn(partial(self.arrive, mapping, record), **self.notes_of(record))
 
     def notes_of(self, record: Document) -> dict[str, Any]:
-        """Of the actor that delivers a record."""
+        """Return the notes of the actor that delivers a record."""
         del record
         return {}
 
@@ -200,11 +200,11 @@ class Executing(Invoking, ABC):
         deliver()
 
     def deliver(self, mapping: Mapping, record: Document) -> None:
-        """What a mapping does with a record that has arrived."""
+        """Process a record that has arrived, as the mapping does."""
         self.taken(mapping, [record])
 
     def taken(self, mapping: Mapping, records: list[Document]) -> bool:
-        """Invoke the function for records until it has taken them. Returns False if the mapping gives up."""
+        """Invoke the function for records until it accepts them. Returns False if the mapping gives up."""
         for number in range(mapping.tries):
             answer = self.invoke(mapping.function, {"Records": records}, mapping.function.removesuffix("Function"))
             if not answer.get("error") and not answer["body"]["batchItemFailures"]:
@@ -227,7 +227,7 @@ class Executing(Invoking, ABC):
     # Events.
 
     def tell(self, name: str, label: str, event: Document, **notes: Any) -> None:
-        """Deliver a status event to the rules that match. name: of the invocations. label: of the execution."""
+        """Deliver a status event to the matching rules. name: of the invocations. label: of the execution."""
         for rule in self.engine.rules:
             if self.engine.matches(rule, event):
                 deliver = partial(self._delivered, f"{name}@{label}", rule, rule.delivered(as_delivered(event)))
@@ -251,5 +251,5 @@ class Executing(Invoking, ABC):
 
 
 def branch_context(context: Document) -> Document:
-    """Of a state in a Map or a branch: it shares no variable with the others."""
+    """Return the context of a state in a Map or a branch, which shares no variable with the others."""
     return {**copied({name: value for name, value in context.items() if name != "variables"}), "variables": {}}

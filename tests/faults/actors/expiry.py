@@ -1,4 +1,4 @@
-"""TTL: what it may delete, and that it does."""
+"""TTL: which rows it may delete, and their deletion."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,7 +14,7 @@ _KEYS = ("pk", "sk")
 
 
 def expired(stack: Stack, moment: float, tables: Sequence[str] = EXPIRING) -> list[tuple[str, Document]]:
-    """Table and key of the rows that TTL may delete."""
+    """Return table and key of the rows that TTL may delete."""
     return [
         (table, {name: row[name] for name in _KEYS if name in row})
         for table in map(stack.name, tables)
@@ -24,7 +24,7 @@ def expired(stack: Stack, moment: float, tables: Sequence[str] = EXPIRING) -> li
 
 
 def expire(table: str, key: Document, moment: float) -> None:
-    """Delete a row, as TTL does, if it has still expired."""
+    """Delete a row, as TTL does, if it is still expired."""
     values = {":now": {"N": str(int(moment))}}
     with suppress(ClientError):
         dynamodb().delete_item(

@@ -22,7 +22,10 @@ _TELL_EVERY = 1000
 
 @dataclass(frozen=True, slots=True)
 class Explorer[T: Totals]:
-    """Of one context. play: one schedule, in this process. chunk: schedules that a process plays at a time."""
+    """The explorer of one context. play: plays one schedule, in this process.
+
+    chunk: schedules per task of a process.
+    """
 
     schedule: type[Schedule]
     play: Callable[[Any], Outcome]
@@ -30,7 +33,7 @@ class Explorer[T: Totals]:
     chunk: int = 25
 
     def explored(self, pool: ProcessPoolExecutor, first: int, number: int) -> Iterator[T]:
-        """The sums, after each chunk of seeds."""
+        """Yield the running totals, after each chunk of seeds."""
         seeds = range(first, first + number)
         chunks = [seeds[start : start + self.chunk] for start in range(0, number, self.chunk)]
         futures: list[Future[T]] = [pool.submit(self._played, chunk) for chunk in chunks]
@@ -46,12 +49,12 @@ class Explorer[T: Totals]:
         return totals
 
     def trace(self, scenario: str) -> list[str]:
-        """Play one schedule in this process; returns what was injected, and what happened. Raises ValueError."""
+        """Play one schedule in this process; returns the injected faults and the trace. Raises ValueError."""
         outcome = self.play(self.schedule.parse(scenario))
         return [str(outcome.injected), *outcome.trace]
 
     def replayed(self, pool: ProcessPoolExecutor, scenario: str) -> list[list[str]]:
-        """The trace of a schedule that is played three times, and then with the faults that it drew."""
+        """Return the traces of a schedule that is played three times, and then with the faults that it drew."""
         drawn = [started.result() for started in [pool.submit(self.trace, scenario) for _ in range(3)]]
         return [*drawn, pool.submit(self.trace, drawn[0][0]).result()]
 
@@ -63,7 +66,7 @@ class Explorer[T: Totals]:
         return 1 if outcome.violations else 0
 
     def main(self) -> int:
-        """The command `python -m tests.faults.NAME`. Exit status: 0 if every invariant held."""
+        """Run the command `python -m tests.faults.NAME`. Exit status: 0 if every invariant held."""
         name = self.schedule.NAME
         description = f"Play schedules of {name}, or replay one."
         parser = argparse.ArgumentParser(

@@ -1,4 +1,4 @@
-"""Invocations of functions, and their calls: each point at which a fault may hit."""
+"""Invocations of functions, and their calls: every point at which a fault may hit."""
 
 import json
 from abc import ABC, abstractmethod
@@ -25,13 +25,13 @@ WRITES = {
 }
 TRANSACTIONS = {"TransactGetItems", "TransactWriteItems"}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
-# Answers, by service.
+# Responses, by service.
 _THROTTLED: dict[str, tuple[int, Document, bytes]] = {"s3": (503, {}, _SLOW_DOWN), "cards": (429, {}, b"{}")}
 
 
 @dataclass
 class Invoking(Acting, ABC):
-    """Invokes functions, and is asked at each of their calls.
+    """Invokes functions, and acts at each of their calls.
 
     TEARS: whether a fault makes a batch be read row by row; otherwise the database always does.
     """
@@ -41,12 +41,12 @@ class Invoking(Acting, ABC):
     @property
     @abstractmethod
     def handlers(self) -> Mapping[str, Handler]:
-        """By logical id of the function."""
+        """Return the handlers by the function's logical id."""
 
     @property
     @abstractmethod
     def tally(self) -> Judging[Any]:
-        """Where what happens now is counted."""
+        """Return the judge that counts the current events."""
 
     @abstractmethod
     def stop(self, execution: Document, status: str) -> None:
@@ -54,23 +54,23 @@ class Invoking(Acting, ABC):
 
     @abstractmethod
     def meanwhile(self, kind: str) -> None:
-        """What somebody else does at a call."""
+        """Do what another actor does at a call."""
 
     @abstractmethod
     def carried_out(self, service: str, body: bytes, status: int) -> None:
-        """A request was carried out: judge it, and deliver the records of streams."""
+        """Judge an executed request, and deliver the records of streams."""
 
     def hold_at(self) -> int:
-        """The call before which a late invocation hangs. Most functions have few calls."""
+        """Return the number of the call before which a late invocation hangs. Most functions make few calls."""
         return min(self.later.randint(1, 6), self.later.randint(1, 6), self.later.randint(1, 6))
 
     def call_weight(self, operation: str) -> float:
-        """How much more often than at others a fault is drawn at this call."""
+        """Return how much more often a fault is drawn at this call than at others."""
         del operation
         return 1
 
     def invoke(self, function: str, event: Any, name: str) -> Document:
-        """Invoke a function as Lambda does it."""
+        """Invoke a function as Lambda does."""
         self.counts[name] += 1
         invocation = Invocation(f"{name}#{self.counts[name]}", function, json.dumps(event))
         kind = self.fault_at(invocation.id, [*s.INVOCATION_KINDS], 1.2)
@@ -95,7 +95,7 @@ class Invoking(Acting, ABC):
         return failure("Sandbox.Timedout")
 
     def limit(self, invocation: Invocation, seconds: float) -> None:
-        """Let its time pass. One that hangs does not see it."""
+        """Let time pass up to the invocation's limit. A hanging invocation does not notice."""
         began, current = self.simulation.now, self.simulation.current
         assert current is not None
 
@@ -118,7 +118,7 @@ class Invoking(Acting, ABC):
         return answer
 
     def call(self, operation: str) -> None:
-        """A call is about to be made: the others act first."""
+        """Let the others act before a call."""
         actor = self.simulation.current
         invocation: Invocation | None = actor.notes.get("invocation") if actor else None
         if actor is None or invocation is None:
@@ -137,7 +137,7 @@ class Invoking(Acting, ABC):
         self._meanwhile(kind, invocation)
 
     def fault_at_call(self, invocation: Invocation) -> str:
-        """The kind of fault that hits this call; empty for none."""
+        """Return the kind of fault that hits this call; empty for none."""
         place, weight = f"{invocation.id}.call{invocation.calls}", self.call_weight(invocation.operation)
         kind = self.fault_at(place, self._call_kinds(invocation), weight)
         if kind:
@@ -155,7 +155,7 @@ class Invoking(Acting, ABC):
         ]
 
     def _meanwhile(self, kind: str, invocation: Invocation) -> None:
-        """What somebody else does."""
+        """Let another actor act."""
         match kind:
             case s.SLOW:
                 self.delay(self.later.uniform(0.5, 8))
@@ -168,7 +168,7 @@ class Invoking(Acting, ABC):
                 self.meanwhile(kind)
 
     def torn(self) -> bool:
-        """Whether the batch that is read now is read row by row. Calls in which no fault is drawn often are."""
+        """True if the current batch is read row by row: often if no fault is drawn in the call."""
         actor = self.simulation.current
         if actor is None or not self.TEARS:
             return False
@@ -177,7 +177,7 @@ class Invoking(Acting, ABC):
         )
 
     def request(self, service: str, send: Send, body: bytes) -> Any:
-        """Send a request, or do with it what the fault says."""
+        """Send a request, or do what the fault requires instead."""
         actor = self.simulation.current
         invocation: Invocation | None = actor.notes.get("invocation") if actor else None
         if actor is None or invocation is None:

@@ -13,7 +13,7 @@ from tests.faults.seams import Document
 
 
 class Iterating(shared.Executing, ABC):
-    """Asked by the engine of state machines."""
+    """Hooks of the engine of state machines."""
 
     # Functions end when they time out.
 
@@ -30,7 +30,10 @@ class Iterating(shared.Executing, ABC):
         return super().fault_at_call(invocation)
 
     def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
-        """An inline Map: a few iterations at once. When the execution ends, they are cut off, and functions go on."""
+        """Run an inline Map: a few iterations at once.
+
+        The end of the execution cuts them off, but functions continue.
+        """
         values = stepfunctions._resolve_path(state["ItemsPath"], document)
         free = state.get("MaxConcurrency") or stepfunctions._resolve_path(state["MaxConcurrencyPath"], document)
         results: list[Any] = [None] * len(values)

@@ -1,4 +1,4 @@
-"""Judges: what was reached, and which invariants broke."""
+"""Judges: which cases were reached, and which invariants broke."""
 
 from collections import Counter
 
@@ -6,10 +6,11 @@ from tests.faults.actors.acting import Acting
 
 
 class Judging[R: Acting]:
-    """violations: (invariant, detail) in order. outcomes: of invocations. calls: by function and operation.
+    """Notes of a judge.
 
+    violations: (invariant, detail) in order. outcomes: of invocations. calls: by function and operation.
     hits: faults at calls, by function, operation and kind. stops: ends of executions from outside, by state and kind.
-    mark: what its lines in the trace have first.
+    mark: prefix of its lines in the trace.
     """
 
     mark = ""

@@ -1,4 +1,7 @@
-"""Mutants: small patches of the loaded code. `focus` says where their faults are drawn: a few schedules must do."""
+"""Mutants: small patches of the loaded code.
+
+`focus` says where their faults are drawn, so that a few schedules suffice.
+"""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -15,7 +18,7 @@ _SCHEDULES = 300
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """invariants: the one that breaks first is one of these. focus: where faults are drawn; nowhere if empty."""
+    """A patch. invariants: the first to break must be one of these. focus: where faults are drawn; nowhere if empty."""
 
     patch: Patch
     invariants: frozenset[str]
@@ -23,7 +26,7 @@ class Mutant:
 
 
 class Mutants(dict[str, Mutant]):
-    """By name."""
+    """The mutants of an explorer, by name."""
 
     def __call__(self, name: str, *broken: str, focus: Focus = ()) -> Callable[[Patch], Patch]:
         """Register a patch."""
@@ -37,7 +40,10 @@ class Mutants(dict[str, Mutant]):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """outcome: the first that broke an invariant, if any. tried: number of schedules. seed: of the last one."""
+    """Result of a search. outcome: the first that broke an invariant, if any. tried: number of schedules.
+
+    seed: of the last.
+    """
 
     outcome: Any
     tried: int
@@ -49,7 +55,7 @@ type Findings = Mapping[str, Future[Finding]]
 
 
 def missed(finding: Finding, mutant: Mutant) -> str:
-    """Why a search has not found its mutant; empty if it has."""
+    """Explain why a search has not found its mutant; empty if it has."""
     if finding.outcome is None:
         return f"{finding.tried} schedules broke no invariant"
     violations = finding.outcome.violations
@@ -57,7 +63,7 @@ def missed(finding: Finding, mutant: Mutant) -> str:
 
 
 def found(kind: type[Schedule], name: str, mutant: Mutant, play: Callable[[int, Focus], Any]) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails, first the one that failed before."""
+    """Apply the mutant in this process, and play schedules until one fails, first the one that failed before."""
     known = finds.of(kind.NAME).get(name)
     seeds = [seed for seed in range(1, _SCHEDULES + 1) if seed != known]
     with mutant.patch():

@@ -1,4 +1,4 @@
-"""What plays share: the engine of a process, a schedule from begin to clear, its outcome, and days that pass."""
+"""Shared parts of all plays: the engine of a process, a schedule from begin to clear, its outcome, and passing days."""
 
 import os
 from collections import Counter
@@ -20,7 +20,7 @@ _SUMMED = ("outcomes", "calls", "hits", "stops")
 
 
 def started[E: Engine](kind: Callable[[Stack], E]) -> E:
-    """An engine for this process. On one DynamoDB Local, each process has its own tables."""
+    """Start an engine for this process. On a shared DynamoDB Local, each process has its own tables."""
     prefix = f"p{os.getpid()}-" if DYNAMODB_ENDPOINT in os.environ else ""
     engine = kind(Stack(prefix))
     engine.start()
@@ -29,7 +29,7 @@ def started[E: Engine](kind: Callable[[Stack], E]) -> E:
 
 @contextmanager
 def playing(run: Any) -> Iterator[None]:
-    """The time in which a run's engine is its own."""
+    """Give a run exclusive use of its engine during the block."""
     run.engine.begin(run)
     try:
         yield
@@ -39,7 +39,7 @@ def playing(run: Any) -> Iterator[None]:
 
 
 def outcome_of(run: Any, *judges: Any) -> dict[str, Any]:
-    """The fields that every outcome has but `ends`, as `totals.Outcome` describes them."""
+    """Return the fields of every outcome except `ends`, as `totals.Outcome` describes them."""
     return {
         "violations": tuple(violation for judge in judges for violation in judge.violations),
         "injected": type(run.schedule)(run.schedule.seed, tuple(run.faults.injected)),
@@ -52,7 +52,10 @@ def outcome_of(run: Any, *judges: Any) -> dict[str, Any]:
 def until_ended(
     run: Any, rows: Mapping[str, Any], has_ended: Callable[[Any], bool], *, impatient: bool = False
 ) -> None:
-    """Until every row has ended: a sweep every five minutes. impatient: what is late may still land afterwards."""
+    """Sweep every five minutes until every row has ended.
+
+    impatient: late work may still land afterwards.
+    """
     swept = run.simulation.now
     for _ in range(_MAX_SWEEPS):
         while run.simulation.now < swept + SWEEP_EVERY:
@@ -64,7 +67,7 @@ def until_ended(
 
 
 def let_expire(run: Any, tables: Iterable[str]) -> None:
-    """TTL deletes a part of what has expired in these tables."""
+    """Let TTL delete some of the expired rows in these tables."""
     moment = START.timestamp() + run.simulation.now
     for table, key in expired(run.engine.stack, moment, tables):
         if run.chance.random() < _DELETED:

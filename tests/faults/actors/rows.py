@@ -1,4 +1,4 @@
-"""Rows as the writes made them."""
+"""Rows, as written."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tests.faults.seams import Document
 
 
 def plain(row: Document) -> dict[str, Any]:
-    """Deserialized: boto3's way takes a tenth of a schedule."""
+    """Deserialize a row: boto3's deserializer would take a tenth of a schedule."""
     return {name: _value(value) for name, value in row.items()}
 
 

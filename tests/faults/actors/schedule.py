@@ -1,4 +1,4 @@
-"""A schedule: how everything interleaves, and which faults hit. One line replays it."""
+"""A schedule: how actors interleave, and which faults hit. One line replays it."""
 
 import random
 import re
@@ -18,7 +18,7 @@ RECORD_LOST, RECORD_LATE, RECORD_TWICE = "record lost:", "record late:", "record
 EVENT_LOST, EVENT_LATE, EVENT_THRICE = "event lost:", "event late:", "event thrice:"
 REDRIVEN = "redriven:"
 
-# At one AWS call.
+# Faults at one AWS call.
 CALL_KINDS = {
     **{
         kind: f.CALL_KINDS[kind]
@@ -36,7 +36,7 @@ MACHINE_CALL_KINDS = {
     ABORTED_AT: "StopExecution while the function works on",
     EXECUTION_TIMED_OUT_AT: "the execution times out while the function works on",
 }
-# At one invocation.
+# Faults at one invocation.
 INVOCATION_KINDS = {
     **{
         kind: f.INVOCATION_KINDS[kind]
@@ -46,7 +46,7 @@ INVOCATION_KINDS = {
     f.ABANDONED: "told to have failed; the rest of its work lands later",
     f.AGAIN: "delivered a second time later",
 }
-# At one record of a stream, or one status event.
+# Faults at one record of a stream, or one status event.
 RECORD_KINDS = {
     RECORD_LOST: "it never arrives",
     RECORD_LATE: "it arrives minutes later",
@@ -57,24 +57,24 @@ EVENT_KINDS = {
     EVENT_LATE: "it arrives minutes later, perhaps in a later attempt",
     EVENT_THRICE: "it arrives three times",
 }
-# When an execution has ended without success.
+# Faults after an execution has ended without success.
 END_KINDS = {REDRIVEN: "an operator redrives it, at once or minutes later"}
-# Of all points of a run: none, few, or many get a fault.
+# Share of a run's points that get a fault: none, few, or many.
 _RATES = (0.0, 0.008, 0.02, 0.05)
 _MAX_FAULTS = 8
 
 
 def kinds(at_calls: Mapping[str, str], *others: Mapping[str, str]) -> Mapping[str, str]:
-    """All kinds of faults of a context, in the order of reports. at_calls, others: its own."""
+    """Return all kinds of faults of a context, in the order of reports. at_calls, others: the context's own."""
     at_call = {**CALL_KINDS, **at_calls, **WRITE_KINDS, **TRANSACTION_KINDS, **READ_KINDS, **MACHINE_CALL_KINDS}
     return {kind: why for kinds in (at_call, INVOCATION_KINDS, f.STATE_KINDS, *others) for kind, why in kinds.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """seed: decides the plan and the interleaving. faults: None if the seed decides them, too.
+    """A schedule. seed: decides the plan and the interleaving. faults: None if the seed decides them, too.
 
-    NAME: what a schedule's line begins with. KINDS: of faults. OWN_CALL_KINDS: at a call, beside those of all actors.
+    NAME: prefix of a schedule's line. KINDS: of faults. OWN_CALL_KINDS: at a call, in addition to those of all actors.
     """
 
     NAME: ClassVar[str]
@@ -91,7 +91,7 @@ class Schedule:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The schedule that reads so. Raises ValueError."""
+        """Parse a schedule. Raises ValueError."""
         head, colon, tail = text.partition(":")
         match = re.fullmatch(rf"{cls.NAME} (\d+)", head.strip())
         if match is None:
@@ -101,7 +101,7 @@ class Schedule:
         return cls(int(match[1]), faults if colon else None)
 
     def chance(self, purpose: str) -> random.Random:
-        """Chance, the same at every replay."""
+        """Create a random generator seeded by the schedule, so replays are identical."""
         return random.Random(f"{purpose} {self.seed}")  # noqa: S311
 
     @classmethod
@@ -114,12 +114,12 @@ class Schedule:
 
 
 type Focus = tuple[tuple[str, tuple[str, ...]], ...]
-"""Where to look, by a pattern of the place, and which kinds to inject there."""
+"""Where to draw faults, by a pattern of the place, and which kinds to inject there."""
 _AT_FOCUS = 0.6
 
 
 class Faults:
-    """Those that hit a run: listed, or drawn at each point. injected: in order. focus: draws there only."""
+    """The faults of a run: listed, or drawn at each point. injected: in order. focus: draws there only."""
 
     def __init__(self, schedule: Schedule, focus: Focus | None = None) -> None:
         self._chance = schedule.chance("faults")
@@ -129,7 +129,7 @@ class Faults:
         self.injected: list[Fault] = []
 
     def at(self, place: str, kinds: Sequence[str], weight: float = 1) -> str:
-        """The kind of fault that hits here; empty for none."""
+        """Return the kind of fault that hits here; empty for none."""
         if self._focus is not None:
             fault = self._focused(place, kinds)
         elif fault := self._listed.get(place):

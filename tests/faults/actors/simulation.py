@@ -1,7 +1,7 @@
-"""Actors in one process: one runs at a time, and virtual time says which is next. A run is the same at every replay.
+"""Actors in one process: one runs at a time, and virtual time decides which is next. Replays of a run are identical.
 
-Each actor has a thread, as handlers and the engine of state machines block; a lock hands the turn from one to the next.
-A thread whose actor has ended goes on with the next one, if that has not begun: most switches are saved so.
+Each actor has a thread, because handlers and the engine of state machines block; a lock passes the turn from one to
+the next. The thread of an ended actor continues as the next one, if that has not begun: this saves most switches.
 """
 
 import heapq
@@ -14,14 +14,14 @@ from typing import Any
 
 
 class Gone(BaseException):
-    """What an actor does is cut off here: its execution has ended, or the run is over."""
+    """The actor is cut off here: its execution has ended, or the run is over."""
 
 
 @dataclass(eq=False)
 class Actor:
-    """notes: what belongs to it, such as the invocation that it runs. turn: what waits for an older turn is stale.
+    """One actor. notes: its own data, such as the invocation that it runs. turn: a wait for an older turn is stale.
 
-    job: all that it does; returns who goes on in the same thread. thread: None until it begins.
+    job: all its work; returns the actor that continues in the same thread. thread: None until it begins.
     """
 
     notes: dict[str, Any] = field(default_factory=dict)
@@ -49,7 +49,7 @@ _idle: list[_Thread] = []
 
 
 class Simulation:
-    """now: seconds since the run began. current: who runs; None if it is the caller of `run`."""
+    """The actors of a run. now: seconds since its start. current: the running actor; None for the caller of `run`."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -65,11 +65,11 @@ class Simulation:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing more happens by itself."""
+        """True if nothing more happens by itself."""
         return not self._first()
 
     def run(self, until: float = math.inf) -> None:
-        """Let the actors act until a moment, or until nothing more happens by itself."""
+        """Run the actors until a moment, or until nothing more happens by itself."""
         self._until = until
         if actor := self._next():
             _let_go(actor)
@@ -80,7 +80,7 @@ class Simulation:
             raise self.errors[0]
 
     def close(self) -> None:
-        """Cut off everybody who still waits."""
+        """Cut off all waiting actors."""
         self._closing = True
         self.errors.clear()
         for actor in self._live:
@@ -88,7 +88,7 @@ class Simulation:
         self.run()
 
     def spawn(self, work: Callable[[], object], delay: float = 0, **notes: Any) -> Actor:
-        """Have an actor begin after a while. It has the notes of its parent, and these."""
+        """Start an actor after a delay. It has the notes of its parent, and these."""
         inherited = self.current.notes if self.current else {}
         actor = Actor({**inherited, **notes})
         self._live.add(actor)
@@ -110,13 +110,13 @@ class Simulation:
         return actor
 
     def sleep(self, seconds: float) -> None:
-        """Let the others act, and go on after a while."""
+        """Let the others act, and continue after a delay."""
         if actor := self.current:
             self._wake(actor, seconds)
             self._yield(actor)
 
     def _end(self, actor: Actor) -> Actor | None:
-        """Its thread goes on with the next actor, or waits for another one."""
+        """End an actor. Its thread continues as the returned actor, or waits for another one."""
         thread, following = actor.thread, self._next()
         assert thread is not None
         if following and following.thread is None:
@@ -163,7 +163,7 @@ class Simulation:
 
 
 class Flag:
-    """As threading.Event, for actors."""
+    """A threading.Event for actors."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -178,13 +178,13 @@ class Flag:
         self._waiting.clear()
 
     def give_up(self) -> None:
-        """Nobody sets it in time."""
+        """Wake the waiting actor: nobody will set the flag in time."""
         for actor, turn in self._waiting:
             if actor.turn == turn:
                 self._simulation._wake(actor, 0)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether it was set in time. seconds: None for no limit."""
+        """Wait; returns whether the flag was set in time. seconds: None for no limit."""
         actor = self._simulation.current
         assert actor is not None
         if not self.is_set:

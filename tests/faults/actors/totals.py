@@ -1,4 +1,4 @@
-"""What schedules reach, and how to add it up."""
+"""Results of schedules, and their sums."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,8 +12,9 @@ _COUNTED = ("outcomes", "calls", "hits", "stops", "ends")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
+    """Result of a schedule.
 
+    violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
     hits: faults at calls, by function, operation and kind. stops: ends from outside, by state and kind. ends: how many
     ended in which way.
     """
@@ -31,7 +32,10 @@ class Outcome:
 
 @dataclass
 class Totals:
-    """As Outcome has them, of all schedules. schedules_with, violations: by kind of fault. hours: of virtual time."""
+    """Sums of the fields of Outcome, over all schedules. schedules_with, violations: by kind of fault.
+
+    hours: of virtual time.
+    """
 
     schedules: int = 0
     clean: int = 0
@@ -71,10 +75,10 @@ class Totals:
                 setattr(self, one.name, mine + others)
 
     def reached(self) -> Iterable[str]:
-        """Lines of the report that only these schedules have."""
+        """Yield the lines of the report that only these schedules have."""
         return ()
 
 
 def counted(counts: Counter[str]) -> str:
-    """As a line says it."""
+    """Format counts for a line."""
     return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())

@@ -1,7 +1,7 @@
-"""MiniStack without what a run cannot need: checks of requests that other suites make, prices, accounts and Regions.
+"""MiniStack without parts that a run cannot need: request checks that other suites cover, prices, accounts and Regions.
 
 Requests are built by the same few lines of code in every schedule, and nothing in them is large or malformed. The tests
-of stores and the integration tests have them checked. Together these took a third of a schedule.
+of stores and the integration tests check them. Together these took a third of a schedule.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from ministack.services import dynamodb, stepfunctions
 
 from tests.kit.engines.in_process import replace
 
-# They return an error, or none.
+# Functions that return an error, or none.
 _CHECKS = (
     *("_attribute_value_error", "_batch_members_error", "_empty_key_value_error", "_index_key_empty_reason"),
     *("_index_key_type_reason", "_key_length_error", "_key_type_mismatch_reason", "_older_layer_error"),
@@ -20,12 +20,12 @@ _CHECKS = (
     *("_validate_expression_attrs", "_validate_index_key_values", "_validate_item", "_values_error_response"),
     "_vector_write_reason",
 )
-# They return a size, a price, or whether a limit is exceeded.
+# Functions that return a size, a price, or whether a limit is exceeded.
 _AMOUNTS = ("_index_write_units", "_item_size_bytes", "_nesting_exceeded", "_nesting_level", "_update_request_charge")
 
 
 def trust_requests() -> None:
-    """Change the loaded modules."""
+    """Patch the loaded modules."""
     for name in _CHECKS:
         replace(dynamodb, name, _none)
     for name in _AMOUNTS:

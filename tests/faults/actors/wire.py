@@ -18,18 +18,18 @@ from tests.faults.seams import Document
 from tests.kit.engines.in_process import Answer, at_once, finished
 
 _TRIES = 2
-# Of the answers that the SDK does not take for final.
+# Error codes that the SDK retries.
 _RETRIED = re.compile(r"Throttling|SlowDown|InternalError|InternalServerError|ServiceUnavailable")
 _CODE = re.compile(rb"<Code>(\w+)</Code>")
 _KEY = re.compile(rb"<Key>([^<]+)</Key>")
 _METADATA = "x-amz-meta-"
-# Of a version, or a delete marker.
+# Header of a version, or of a delete marker.
 _VERSION = re.compile(rb"<Key>([^<]+)</Key><VersionId>([^<]+)</VersionId>")
 type Send = Callable[[], Answer]
 
 
 class Wire(Protocol):
-    """Asked before a call, at each try, and between two tries."""
+    """Hooks before a call, at each try, and between two tries."""
 
     def call(self, operation: str) -> None: ...
 
@@ -44,7 +44,7 @@ class Wire(Protocol):
 
 @dataclass(frozen=True)
 class Session:
-    """As runtime.clients has it."""
+    """Replaces the session of runtime.clients."""
 
     wire: Wire
 
@@ -54,7 +54,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Client:
-    """service: as botocore names it. tries: of one call."""
+    """A client. service: as botocore names it. tries: per call."""
 
     service: str
     wire: Wire
@@ -113,7 +113,7 @@ class Pages:
 
 
 class Body(io.BytesIO):
-    """Of an object."""
+    """The body of an object."""
 
     def iter_chunks(self, size: int) -> Iterator[bytes]:
         return iter(lambda: self.read(size), b"")
@@ -142,7 +142,7 @@ def _stored(operation: str, parameters: Document) -> tuple[Send, bytes]:
 
 
 def _versions(operation: str, parameters: Document) -> tuple[Send, bytes]:
-    """What is said of all versions of several objects. Their keys have no character that XML escapes."""
+    """Render the versions of several objects as XML. Their keys have no character that XML escapes."""
     path, listing = f"/{parameters['Bucket']}", operation == "ListObjectVersions"
     named = [f"<Key>{one['Key']}</Key><VersionId>{one['VersionId']}</VersionId>" for one in _deleted(parameters)]
     body = f"<Delete>{''.join(f'<Object>{one}</Object>' for one in named)}<Quiet>true</Quiet></Delete>".encode()
@@ -152,7 +152,7 @@ def _versions(operation: str, parameters: Document) -> tuple[Send, bytes]:
 
 
 def _listing(parameters: Document) -> Send:
-    """The objects at a prefix. Their keys have no character that XML escapes."""
+    """Render the objects under a prefix as XML. Their keys have no character that XML escapes."""
     path, query = f"/{parameters['Bucket']}", {"list-type": ["2"], "prefix": [parameters["Prefix"]]}
     query["delimiter"] = [parameters["Delimiter"]]
     return lambda: finished(s3.handle_request("GET", path, {"host": "s3"}, b"", query), path)
@@ -164,7 +164,7 @@ def _deleted(parameters: Document) -> list[Document]:
 
 
 def _ranged(answer: Answer, wanted: str) -> Answer:
-    """The part that was asked for. MiniStack ignores it for a version."""
+    """Return the requested range. MiniStack ignores it for a version."""
     status, headers, body = answer
     first, _, last = wanted.removeprefix("bytes=").partition("-")
     ranged = {**headers, "Content-Range": f"bytes {first}-{last}/{len(body)}"}

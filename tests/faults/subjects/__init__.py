@@ -24,28 +24,29 @@ class Kind:
     branches: str = IN_ORDER
 
     def document(self, saga_id: str) -> Document:
-        """The saga's input."""
+        """Return the saga's input."""
         raise NotImplementedError
 
     def other(self, saga_id: str) -> Document:
-        """Another payload under the same id."""
+        """Return another payload under the same id."""
         return self.document(saga_id)
 
     def neighbor(self, neighbor_id: str, saga_id: str) -> Document:
-        """The input of another saga that uses the resources of `saga_id`."""
+        """Return the input of another saga that uses the resources of `saga_id`."""
         del saga_id
         return self.document(neighbor_id)
 
     def stock(self, saga_id: str) -> dict[str, int]:
-        """Pieces on hand by SKU before the saga starts."""
+        """Return the pieces on hand by SKU before the saga starts."""
         del saga_id
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """finalizer, sweeper: the logical ids of the two functions that finalize.
+    """An explored saga.
 
+    finalizer, sweeper: the logical ids of the two functions that finalize.
     accepts: whether the functions accept an input. notice, topic: the state that publishes a success, and its topic.
     caches: to clear when the functions are deployed with other parameters. invariants: the module of the saga's own
     invariants. gateway: creates the gateway that charges the cards, if there is one. audit: of the stack of an

@@ -15,7 +15,7 @@ from tests.kit.orders import GOOD_PAYMENT, good_order
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderKind(Kind):
-    """lines: quantity and stock of each line. token: of the payment. price: of a piece."""
+    """A kind of order. lines: quantity and stock of each line. token: of the payment. price: of a piece."""
 
     lines: tuple[tuple[int, int], ...]
     token: str = "tok_visa"
@@ -26,17 +26,17 @@ class OrderKind(Kind):
         return _order(saga_id, self.skus(saga_id), quantities, self.price, self.token)
 
     def other(self, saga_id: str) -> Document:
-        """Another payload under the same id: other quantities, another price, a good card."""
+        """Return another payload under the same id: other quantities, another price, a good card."""
         quantities = [abs(quantity - 1) or 3 for quantity, _ in self.lines]
         return _order(saga_id, self.skus(saga_id), quantities, 1700, "tok_mastercard")
 
     def neighbor(self, neighbor_id: str, saga_id: str) -> Document:
-        """Another order of the same SKUs. It takes all pieces but one, or the only one."""
+        """Return another order of the same SKUs. It takes all pieces but one, or the only one."""
         quantities = [max(1, stocked - 1) for _, stocked in self.lines]
         return _order(neighbor_id, self.skus(saga_id), quantities, 1900, "tok_jcb")
 
     def stock(self, saga_id: str) -> dict[str, int]:
-        """The stock of each SKU; no other order uses these SKUs."""
+        """Return the stock of each SKU; no other order uses these SKUs."""
         return {sku: stocked for sku, (_, stocked) in zip(self.skus(saga_id), self.lines, strict=True)}
 
     def skus(self, saga_id: str) -> list[str]:

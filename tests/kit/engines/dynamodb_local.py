@@ -1,4 +1,4 @@
-"""DynamoDB Local, AWS's own emulator, fetched with Maven and run while needed.
+"""DynamoDB Local, the emulator of AWS, fetched with Maven and run while needed.
 
 Set STEPWISE_DYNAMODB_LOCAL to the address of a running one to fetch and start nothing.
 """
@@ -39,7 +39,7 @@ _SECONDS_TO_START = 60
 
 
 class Unavailable(Exception):
-    """It is not available here; the message says what is missing."""
+    """DynamoDB Local is not available; the message says what is missing."""
 
 
 class ProgramMissing(Unavailable):

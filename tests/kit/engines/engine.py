@@ -1,4 +1,4 @@
-"""One implementation of DynamoDB, reached through real botocore clients."""
+"""An implementation of DynamoDB, reached through real botocore clients."""
 
 import types
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Engine:
     answer: Send | None = None
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
-        """attempts: of the SDK, for a call without an answer."""
+        """Returns a client. attempts: how often the SDK tries a call without an answer."""
         # In this process nobody checks a signature, which takes a tenth of a call's time.
         signature: Any = UNSIGNED if self.answer else None
         config = Config(retries={"total_max_attempts": attempts}, max_pool_connections=16, signature_version=signature)

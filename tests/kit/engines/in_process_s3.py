@@ -26,7 +26,7 @@ class _Raw(io.BytesIO):
 
 @cache
 def client() -> "S3Client":
-    """Bodies are sent unsigned and whole, as MiniStack's server hands them over."""
+    """Returns a client. It sends bodies unsigned and whole, as MiniStack's server passes them on."""
     buckets.apply()
     plain = Config(
         s3={"addressing_style": "path", "payload_signing_enabled": False},

@@ -35,7 +35,7 @@ _EVENT, _RECOVERY_EVENT = (
 
 
 def done(*functions: str) -> Given:
-    """The application is submitted, and these functions have handled it."""
+    """Submit the application and run these functions on it."""
 
     def given(stack: Stack, _: Any) -> Mapping[str, str]:
         store = StepStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
@@ -49,12 +49,12 @@ def done(*functions: str) -> Given:
 
 
 def failed(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The setup's execution has failed: its application was not submitted when it ran."""
+    """Fail the setup's execution: its application was not submitted when it ran."""
     return {_EVENT: _ended(stack, "AccountSetupArn")}
 
 
 def recovered(stack: Stack, event: Any) -> Mapping[str, str]:
-    """So has its recovery, or it had nothing to undo."""
+    """Also end its recovery: failed, or with nothing to undo."""
     return {**failed(stack, event), _RECOVERY_EVENT: _ended(stack, "AccountRecoveryArn")}
 
 

@@ -1,4 +1,4 @@
-"""What the sample events of the HTTP API are answered."""
+"""Expected responses to the sample events of the HTTP API."""
 
 from tests.kit.sample_events import applications, approvals
 from tests.kit.sample_events.expected import Expected, Given, as_it_is

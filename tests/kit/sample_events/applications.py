@@ -1,4 +1,4 @@
-"""What the sample events of account opening are answered, and the state that each is about."""
+"""Expected results of the sample events of account opening, and the state that each needs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _ID = _ROW["application_id"]["S"]
 
 
 def stored(**changes: Any) -> Given:
-    """The application has this row, and no execution."""
+    """Store this row of the application, without an execution."""
 
     def given(stack: Stack, _: Any) -> Mapping[str, str]:
         stack.dynamodb.put_item(TableName=stack.outputs["ApplicationsTable"], Item={**_ROW, **changes})

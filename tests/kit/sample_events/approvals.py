@@ -1,4 +1,4 @@
-"""What the sample events of approvals are answered, and the state that each is about."""
+"""Expected results of the sample events of approvals, and the state that each needs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _LONG_AGO, _FAR_OFF = {"S": "2026-01-01T00:00:00.000000+00:00"}, {"S": "2100-01-
 
 
 def stored(row: Mapping[str, Any], **changes: Any) -> Given:
-    """The approval has this record."""
+    """Store this record of the approval."""
 
     def given(stack: Stack, _: Any) -> Mapping[str, str]:
         stack.dynamodb.put_item(TableName=stack.outputs["ApprovalsTable"], Item={**row, **changes})
@@ -26,7 +26,7 @@ def stored(row: Mapping[str, Any], **changes: Any) -> Given:
 
 
 def of_an_ended_order(stack: Stack, event: Any) -> Mapping[str, str]:
-    """The approval waits in the execution of an order, which has ended."""
+    """Store an approval that waits in the execution of an order, which has ended."""
     arn = orders.execution_arn(stack, _ENDED["name"])
     own = {"S": arn}
     stored(_WAITING, asked_at=_LONG_AGO, execution_arn=own, waiting_execution=own)(stack, event)
@@ -39,7 +39,7 @@ def status(stack: Stack) -> Any:
 
 
 def effect(stack: Stack) -> Any:
-    """Nothing waits with the token of the sample."""
+    """The decision's `took_effect`; nothing waits with the token of the sample."""
     row = stack.row("ApprovalsTable", approval_id=_WAITING["approval_id"]["S"])
     return row.get("took_effect") if row else None
 

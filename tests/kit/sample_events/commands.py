@@ -1,4 +1,4 @@
-"""What the sample events of commands are answered, and the state that each is about."""
+"""Expected results of the sample events of commands, and the state that each needs."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _KEY = {name: _COMMAND[name] for name in ("pk", "sk")}
 
 
 def published(versions: int) -> Given:
-    """So many versions are published, and it is the last one's turn."""
+    """Publish so many versions, so that it is the last one's turn."""
 
     def given(stack: Stack, _: Any) -> Mapping[str, str]:
         for version in range(1, versions + 1):
@@ -28,14 +28,14 @@ def published(versions: int) -> Given:
 
 
 def waiting(stack: Stack, _: Any) -> Mapping[str, str]:
-    """Two versions are published, and none has finished."""
+    """Publish two versions, of which none has finished."""
     for version in (1, 2):
         invoked(stack, "PublishCommand", {**_COMMAND, "version": version})
     return {}
 
 
 def dead(stack: Stack, event: Any) -> Mapping[str, str]:
-    """Version 1 has died."""
+    """Let version 1 die."""
     published(1)(stack, event)
     invoked(stack, "CommandEnded", read_json(_EVENTS / "command_ended.json"))
     return {}

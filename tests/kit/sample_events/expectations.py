@@ -34,7 +34,7 @@ _VERSION = "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
 
 
 def done(*functions: str) -> Given:
-    """These functions have handled the event's order."""
+    """Run these functions on the event's order."""
 
     def given(stack: Stack, event: Any) -> Mapping[str, str]:
         for function in functions:
@@ -45,7 +45,7 @@ def done(*functions: str) -> Given:
 
 
 def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The order's saga ended long ago, and its event was lost."""
+    """Age the order as if its saga had ended long ago and its event had been lost."""
     execution = orders.execution_arn(stack, ORDER_ID)
     placed = stack.stepfunctions.describe_execution(executionArn=execution)
     done(*STEP_NAMES)(stack, json.loads(placed["input"]))
@@ -59,20 +59,20 @@ def forgotten(stack: Stack, _: Any) -> Mapping[str, str]:
 
 
 def timed_out(stack: Stack, event: Any) -> Mapping[str, str]:
-    """ProcessOrder has handled an order with a new id: its recovery's execution would keep the id of an earlier one."""
+    """Run ProcessOrder on an order with a new id: its recovery's execution would keep the id of an earlier one."""
     order_id = f"{ORDER_ID}-{uuid.uuid4().hex[:8]}"
     invoked(stack, "ProcessOrder", {**_order(event), "order_id": order_id})
     return {ORDER_ID: order_id}
 
 
 def counted(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The reports count the order."""
+    """Count the order in the reports."""
     invoked(stack, "ReportOrders", read_json(ROOT / "events/reporting" / "report_orders.json"))
     return {}
 
 
 def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The event's bucket exists, with versions, and has the object."""
+    """Create the event's bucket, with versions, and put the object."""
     s3 = stack.client("s3")
     s3.create_bucket(Bucket="bucket")
     s3.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
@@ -117,7 +117,7 @@ def only_order(stack: Stack) -> Any:
 
 
 def of_steps(saga: Saga) -> Iterator[tuple[str, Expected]]:
-    """What the event of a step and that of its compensation are answered, unless EXPECTED says more."""
+    """Expected results of the event of a step and of its compensation, unless EXPECTED says more."""
     for step in saga.deployed:
         yield snake_case(step.name), Expected(..., leaves={_standing(step): True})
         yield snake_case(step.compensation), Expected(UNDONE, given=done(step.name), leaves={_standing(step): False})

@@ -18,7 +18,7 @@ def as_it_is(_: Stack, __: Any) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """fields: that the result has, `...` for any value; `...` for any result, None for none.
+    """Expected results. fields: of the result, `...` for any value; `...` for any result, None for none.
 
             error: class name of the expected error. again: fields of the second result, if it differs from the first.
         again_error: class name of the second call's error, if the first returns.

@@ -25,21 +25,21 @@ _CHECKS = 100
 
 
 def file_of_users() -> bytes:
-    """Two rows, with the lengths in ROWS."""
+    """A file of two rows, with the lengths in ROWS."""
     rows = [f"{number},{uuid.uuid4().hex[:12]},Passw0rd,Taro," for number in (1, 2)]
     padded = [row.ljust(int(pointer.split(":")[2]), "y") for row, pointer in zip(rows, ROWS, strict=True)]
     return "\r\n".join([",".join(REQUIRED_COLUMNS), *padded, ""]).encode()
 
 
 def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The file is in the bucket, without starting an import."""
+    """Upload the file without starting an import."""
     bucket = stack.outputs["UsersBucket"]
     put = stack.client("s3").put_object(Bucket=bucket, Key=KEY, Body=file_of_users())
     return {_VERSION: put["VersionId"], _BUCKET: bucket}
 
 
 def with_instance(stack: Stack, event: Any) -> Mapping[str, str]:
-    """The stack's instance exists, too, and is ready."""
+    """Create the stack's instance as well, and wait until it is ready."""
     replaced = uploaded(stack, event)
     plan = {"source": {"key": KEY, "version_id": replaced[_VERSION]}}
     call = {"import_id": str(uuid.uuid4()), "plan": plan}
@@ -53,7 +53,7 @@ def with_instance(stack: Stack, event: Any) -> Mapping[str, str]:
 
 
 def with_profiles(stack: Stack, event: Any) -> Mapping[str, str]:
-    """The ids of the instance's profiles are known, too."""
+    """Look up the ids of the instance's profiles as well."""
     replaced = with_instance(stack, event)
     plan = {"source": {"key": KEY, "version_id": replaced[_VERSION]}}
     counted = invoked(stack, "CountCsvFiles", {"plan": plan, "instance_id": replaced[_INSTANCE]})
@@ -62,7 +62,7 @@ def with_profiles(stack: Stack, event: Any) -> Mapping[str, str]:
 
 
 def with_result(stack: Stack, event: Any) -> Mapping[str, str]:
-    """An earlier import of the file ended without a known outcome of any row."""
+    """Store the result of an earlier import of the file, which left the outcome of every row unknown."""
     replaced = uploaded(stack, event)
     written = invoked(
         stack, "ResultCsvFileCreate", read_json(ROOT / "events/user_import" / "result_csv_file_create.json")

@@ -1,4 +1,4 @@
-"""What the sample events of imports of rows are answered, and the state that each is about."""
+"""Expected results of the sample events of imports of rows, and the state that each needs."""
 
 import uuid
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ _FILE = b"code,name,category,price,currency\r\ntea-01,Sencha tea1,tea,1500,JPY\n
 
 
 def uploaded(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The file is there."""
+    """Upload the file."""
     _put(stack, _KEY)
     return {}
 
 
 def created(stack: Stack, _: Any, import_id: str = _ID) -> Mapping[str, str]:
-    """The import has a row, and no machine."""
+    """Create the import's row, without a machine."""
     version = _put(stack, _KEY)
     item = {**_ROW, "version_id": {"S": version}, "processing_mode": {"S": "DIRECT"}}
     own = {"S": import_id}
@@ -35,7 +35,7 @@ def created(stack: Stack, _: Any, import_id: str = _ID) -> Mapping[str, str]:
 
 
 def ended(stack: Stack, event: Any) -> Mapping[str, str]:
-    """An import whose second row was refused."""
+    """Create a finished import whose second row was refused."""
     replaced = loaded_as_another(stack, event)
     batch = read_json(_EVENTS / "csv_rows_handler.json")
     invoked(stack, "CsvRowsHandler", {**batch, "BatchInput": {"import_id": replaced[_ID]}})
@@ -50,14 +50,14 @@ def loaded(stack: Stack, event: Any, import_id: str = _ID) -> Mapping[str, str]:
 
 
 def loaded_as_another(stack: Stack, event: Any) -> Mapping[str, str]:
-    """An import with a new id: a warm CsvRowsHandler remembers the plan of an earlier one."""
+    """Load an import with a new id: a warm CsvRowsHandler remembers the plan of an earlier one."""
     import_id = uuid.uuid4().hex
     loaded(stack, event, import_id)
     return {_ID: import_id}
 
 
 def in_upload_folder(stack: Stack, event: Any) -> Mapping[str, str]:
-    """The event's object, in the stack's bucket."""
+    """Upload the event's object to the stack's bucket."""
     version = _put(stack, event["detail"]["object"]["key"])
     return {event["detail"]["bucket"]["name"]: stack.outputs["ImportsBucket"], "version-1": version}
 
@@ -79,7 +79,7 @@ def stored(stack: Stack) -> Any:
 
 
 def planned(stack: Stack) -> Any:
-    """Whether the loader wrote the plan."""
+    """Returns True if the loader wrote the plan."""
     listed = stack.client("s3").list_objects_v2(Bucket=stack.outputs["ImportsBucket"], Prefix=f"work/{_ID}/")
     return any(one["Key"].endswith(PLAN) for one in listed.get("Contents", []))
 

@@ -1,4 +1,4 @@
-"""What the sample events of tasks are answered, and the state that each is about."""
+"""Expected results of the sample events of tasks, and the state that each needs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _NEW = {"kind": "task_item", "status": "CREATED", "attempt": 1, "attempts": 0, "
 
 
 def created(stack: Stack, _: Any) -> Mapping[str, str]:
-    """The task has its rows, and no machine."""
+    """Create the task's rows, without a machine."""
     table, at = stack.outputs["TasksTable"], _ROW["created_at"]["S"]
     for number, item in enumerate(_ITEMS, start=1):
         values = {**_NEW, "pk": _ROW["pk"]["S"], "sk": f"{_ROW['sk']['S']}#{number:04}", "item": item, "updated_at": at}
@@ -27,7 +27,7 @@ def created(stack: Stack, _: Any) -> Mapping[str, str]:
 
 
 def ended(stack: Stack, event: Any) -> Mapping[str, str]:
-    """A task whose items have failed."""
+    """Create a task whose items have failed."""
     created(stack, event)
     invoked(stack, "FinishTask", read_json(_EVENTS / "finish_task.json"))
     return {}

@@ -1,4 +1,4 @@
-"""What the sample events of webhooks are answered."""
+"""Expected results of the sample events of webhooks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the sample events of ZIPs are answered, and the state that each is about."""
+"""Expected results of the sample events of ZIPs, and the state that each needs."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ _UNSTARTED = "f" * 32
 
 
 def created(stack: Stack, _: Any, import_id: str = _ID) -> Mapping[str, str]:
-    """The ZIP is there, and has a row. Its machine does not start: that takes STEP_FUNCTION."""
+    """Upload the ZIP and create its row. Its machine does not start: that takes STEP_FUNCTION."""
     s3, bucket = stack.client("s3"), stack.outputs["ImportsBucket"]
     put = s3.put_object(Bucket=bucket, Key=_KEY, Body=archive(File(b"PRODUCT_1.csv"), File(b"PRODUCT_2.csv")))
     texts = {"pk": f"TENANT#{_TENANT}", "sk": f"IMPORT#{import_id}", "kind": "import", "tenant_code": _TENANT}

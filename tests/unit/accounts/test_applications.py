@@ -25,13 +25,13 @@ ADA = {
 
 @pytest.fixture
 def applications() -> Applications:
-    """Ada's application is submitted."""
+    """A table with Ada's submitted application."""
     made = Applications(client(), new_table(client(), "application_id"))
     StepStore(client(), new_table(client())).commit(submission("a-1", "owner", AT), [made.actions.submit(ADA, AT)], {})
     return made
 
 
-def test_an_application_is_read_as_it_was_submitted(applications: Applications) -> None:
+def test_application_is_read_as_submitted(applications: Applications) -> None:
     found = applications.find("a-1")
 
     assert found is not None
@@ -49,7 +49,7 @@ def test_repr_has_no_personal_data() -> None:
 
 
 @pytest.mark.parametrize("application_id", ["a-1", "a-2"])
-def test_the_setup_of_a_decided_or_unknown_application_does_not_begin(
+def test_setup_of_a_decided_or_unknown_application_does_not_start(
     applications: Applications, application_id: str
 ) -> None:
     seen = applications.find("a-1")
@@ -60,6 +60,6 @@ def test_the_setup_of_a_decided_or_unknown_application_does_not_begin(
         applications.begin(application_id, AT)
 
 
-def test_the_id_of_the_saga_is_nested() -> None:
+def test_saga_id_is_nested() -> None:
     assert ACCOUNT_SETUP.id_of(setup_input("a-1")) == "a-1"
     assert submission("a-1", "owner", AT).payload == setup_input("a-1")

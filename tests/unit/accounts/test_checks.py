@@ -1,4 +1,4 @@
-"""The automated checks: each reason, and none for an application without fault."""
+"""The automated checks: each reason, and none for a clean application."""
 
 from datetime import timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def flagged(*reasons: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("content", [PDF, b"\xff\xd8\xff\xe0 a photo", b"\x89PNG\r\n\x1a\n a scan"])
-def test_a_known_document_passes(world: OpeningWorld, content: bytes) -> None:
+def test_known_document_passes(world: OpeningWorld, content: bytes) -> None:
     world.upload("a-1", content)
 
     assert world.check_identity("a-1") == CLEAN
@@ -51,7 +51,7 @@ def test_a_known_document_passes(world: OpeningWorld, content: bytes) -> None:
     ],
     ids=["missing", "empty", "gif", "10 MiB", "a byte more", "large and unknown"],
 )
-def test_a_document_is_judged_by_its_first_bytes_and_its_size(
+def test_document_is_checked_by_its_first_bytes_and_size(
     world: OpeningWorld, content: bytes | None, reasons: list[str]
 ) -> None:
     if content is not None:
@@ -62,7 +62,7 @@ def test_a_document_is_judged_by_its_first_bytes_and_its_size(
 
 
 @pytest.mark.parametrize("content", [PDF, b"", b"%PDF-" + bytes(3_000_000)], ids=["small", "empty", "in pieces"])
-def test_a_replaced_document_is_not_the_one_that_was_checked(world: OpeningWorld, content: bytes) -> None:
+def test_replaced_document_is_not_the_checked_one(world: OpeningWorld, content: bytes) -> None:
     version = world.upload("a-1", content)
     first = world.check_identity("a-1")
     assert world.row()["document_version"] == version
@@ -77,8 +77,8 @@ def test_a_replaced_document_is_not_the_one_that_was_checked(world: OpeningWorld
     assert "DocumentMissing" in world.check_identity("a-1")["reasons"]
 
 
-def test_two_tries_of_a_check_read_one_version(world: OpeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second try stores its version while the first one reads another."""
+def test_two_attempts_of_a_check_read_one_version(world: OpeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second attempt stores its version while the first one reads another."""
     world.upload("a-1", b"GIF89a")
     pin = type(world.applications).pin_document
     versions: list[str] = []
@@ -96,8 +96,8 @@ def test_two_tries_of_a_check_read_one_version(world: OpeningWorld, monkeypatch:
     assert world.row()["document_version"] == versions[1] != versions[0]
 
 
-def test_a_retry_finds_what_its_first_try_has_flagged(world: OpeningWorld) -> None:
-    """The answer of the first try was lost, and what it saw has changed: the row says that a person reviews it."""
+def test_retry_finds_the_flags_of_its_first_attempt(world: OpeningWorld) -> None:
+    """The first attempt's answer was lost, and its data has changed since: the row still asks for a review."""
     assert world.check_identity("a-1") == flagged("DocumentMissing")
     screening = Screening(world.screening)
     screening.bar("Ada Lovelace", "an operator", START)
@@ -109,7 +109,7 @@ def test_a_retry_finds_what_its_first_try_has_flagged(world: OpeningWorld) -> No
     assert world.check_fraud_model("a-1") == flagged("NameBarred")
 
 
-def test_a_document_is_read_by_ranges(world: OpeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_is_read_by_ranges(world: OpeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.upload("a-1", PDF * 200_000)
     asked: list[str] = []
     get = world.s3.get_object
@@ -152,14 +152,12 @@ def test_document_of_another_application_is_flagged(world: OpeningWorld) -> None
         ({"postal_code": "#1", "country": "XX"}, ["PostalCodeForm"]),
     ],
 )
-def test_an_address_is_complete_and_its_code_has_the_form_of_its_country(
-    change: dict[str, str], reasons: list[str]
-) -> None:
+def test_address_is_complete_and_its_postal_code_fits_the_country(change: dict[str, str], reasons: list[str]) -> None:
     assert list(address_reasons(application(address=change)["address"])) == reasons
 
 
 @pytest.mark.parametrize("form", [0, 1])
-def test_a_customer_of_another_application_is_flagged(world: OpeningWorld, form: int) -> None:
+def test_customer_of_another_application_is_flagged(world: OpeningWorld, form: int) -> None:
     def registered(by: str) -> None:
         key = uniqueness_keys("Ada Lovelace", "1990-12-10")[form]
         row = {"customer_id": {"S": key}, "application_id": {"S": by}}
@@ -175,7 +173,7 @@ def test_a_customer_of_another_application_is_flagged(world: OpeningWorld, form:
 @pytest.mark.parametrize(
     "spelling", ["Ada Lovelace", "LOVELACE,  Ada", "A\u0301da Lov\u00e9lace", "A\u200bda Love'lace"]
 )
-def test_a_barred_name_is_flagged_in_every_spelling(world: OpeningWorld, spelling: str) -> None:
+def test_barred_name_is_flagged_in_every_spelling(world: OpeningWorld, spelling: str) -> None:
     operator = Screening(world.screening)
     operator.bar(spelling, "an operator", START)
 
@@ -188,7 +186,7 @@ def test_a_barred_name_is_flagged_in_every_spelling(world: OpeningWorld, spellin
     assert world.check_fraud_model("a-2") == CLEAN
 
 
-def test_names_that_are_others_differ() -> None:
+def test_different_names_have_different_keys() -> None:
     assert (
         len(
             {
@@ -200,7 +198,7 @@ def test_names_that_are_others_differ() -> None:
     )
 
 
-def test_too_many_of_late_from_one_address(world: OpeningWorld) -> None:
+def test_too_many_recent_applications_from_one_address_are_flagged(world: OpeningWorld) -> None:
     for number in range(2, 5):
         world.submit(application(f"a-{number}", address={"line1": "12, ELM Street", "line2": f"Flat {number}"}))
 
@@ -209,7 +207,7 @@ def test_too_many_of_late_from_one_address(world: OpeningWorld) -> None:
     assert world.check_fraud_model("a-2") == CLEAN
 
 
-def test_customers_at_an_address_count_however_long_ago(world: OpeningWorld) -> None:
+def test_customers_at_an_address_count_at_any_age(world: OpeningWorld) -> None:
     Screening(world.screening).set_limit("max_customers_at_address", 1)
     world.now = START - timedelta(days=400)
     world.submit(application("a-0"))
@@ -220,7 +218,7 @@ def test_customers_at_an_address_count_however_long_ago(world: OpeningWorld) -> 
     assert world.check_fraud_model("a-1") == flagged("TooManyFromAddress")
 
 
-def test_of_applications_at_once_only_as_many_as_allowed_pass_unseen(world: OpeningWorld) -> None:
+def test_concurrent_applications_beyond_the_limit_are_flagged(world: OpeningWorld) -> None:
     """None is decided yet, and each is checked after all were submitted."""
     Screening(world.screening).set_limit("max_customers_at_address", 2)
     Screening(world.screening).set_limit("max_applications_from_address", 1000)
@@ -231,7 +229,7 @@ def test_of_applications_at_once_only_as_many_as_allowed_pass_unseen(world: Open
     assert [world.check_fraud_model(name) == CLEAN for name in names] == [True, True, False, False, False, False]
 
 
-def test_another_house_is_another_address() -> None:
+def test_other_house_number_is_another_address() -> None:
     there = application()["address"]
 
     assert address_keys(there)[0] == address_keys({**there, "line2": "Flat 1", "city": "SPRINGFIELD"})[0]
@@ -239,7 +237,7 @@ def test_another_house_is_another_address() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("max", 1), ("days_of_applications", 0), ("days_of_applications", 1001)])
-def test_only_a_limit_that_there_is_can_be_set(world: OpeningWorld, name: str, value: int) -> None:
+def test_only_a_known_limit_can_be_set(world: OpeningWorld, name: str, value: int) -> None:
     before = world.screening.limits()
 
     with pytest.raises(InvalidLimit):
@@ -247,7 +245,7 @@ def test_only_a_limit_that_there_is_can_be_set(world: OpeningWorld, name: str, v
     assert world.screening.limits() == before
 
 
-def test_each_flag_is_noted_once(world: OpeningWorld) -> None:
+def test_each_flag_is_recorded_once(world: OpeningWorld) -> None:
     for reasons in ([Reason.DOCUMENT_MISSING], [Reason.NAME_BARRED, Reason.CHECK_UNAVAILABLE], [Reason.NAME_BARRED]):
         world.applications.flag("a-1", reasons, world.now)
 
@@ -255,7 +253,7 @@ def test_each_flag_is_noted_once(world: OpeningWorld) -> None:
 
 
 @pytest.mark.parametrize("status", ["APPROVED", "REJECTED", "FAILED"])
-def test_a_late_check_changes_nothing_of_a_decided_application(world: OpeningWorld, status: str) -> None:
+def test_late_check_does_not_change_a_decided_application(world: OpeningWorld, status: str) -> None:
     world.write("a-1", status=status)
     before = world.row()
 
@@ -266,6 +264,6 @@ def test_a_late_check_changes_nothing_of_a_decided_application(world: OpeningWor
     assert world.row() == before
 
 
-def test_there_is_no_check_of_an_unknown_application(world: OpeningWorld) -> None:
+def test_unknown_application_is_not_checked(world: OpeningWorld) -> None:
     with pytest.raises(StaleApplication):
         world.check_identity("a-9")

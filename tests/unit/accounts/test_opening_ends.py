@@ -1,4 +1,4 @@
-"""The ends of applications: rejections, executions that were cut off, and what account-setup has begun."""
+"""The ends of applications: rejections, interrupted executions, and accounts that account-setup has started."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ def inserted(**change: Any) -> dict[str, Any]:
     return {"eventName": "INSERT", "dynamodb": {"NewImage": image}, **change}
 
 
-def test_a_new_row_starts_one_execution_with_its_id_alone() -> None:
+def test_new_row_starts_one_execution_with_only_its_id() -> None:
     machines = Machines()
     own = Machine(lambda: machines, "arn:aws:states:r:1:stateMachine:account-opening")
 
@@ -46,7 +46,7 @@ def test_a_new_row_starts_one_execution_with_its_id_alone() -> None:
     start(inserted(), own)
 
 
-def test_a_row_of_a_setup_that_was_started_by_hand_starts_nothing() -> None:
+def test_row_of_a_setup_started_by_hand_starts_nothing() -> None:
     machines = Machines()
     image = {"application_id": {"S": "a-1"}, "status": {"S": "FAILED"}}
 
@@ -55,7 +55,7 @@ def test_a_row_of_a_setup_that_was_started_by_hand_starts_nothing() -> None:
 
 
 @pytest.mark.parametrize(("decision", "reason"), [("reject", "Rejected"), ("expired", "ReviewExpired")])
-def test_a_rejection_says_why(world: OpeningWorld, decision: str, reason: str) -> None:
+def test_rejection_states_the_reason(world: OpeningWorld, decision: str, reason: str) -> None:
     asked = parse_reject({"application_id": "a-1", "decision": decision})
     world.applications.flag("a-1", [Reason.NAME_BARRED], world.now)
     for _ in range(2):
@@ -64,7 +64,7 @@ def test_a_rejection_says_why(world: OpeningWorld, decision: str, reason: str) -
     assert (world.status(), world.row()["reason"], "open_since" in world.row()) == ("REJECTED", reason, False)
 
 
-def test_an_unknown_decision_rejects_nothing() -> None:
+def test_unknown_decision_rejects_nothing() -> None:
     with pytest.raises(InvalidEvent, match=r"^decision: "):
         parse_reject({"application_id": "a-1", "decision": "approve"})
 
@@ -80,7 +80,7 @@ def test_only_an_application_in_review_is_rejected(world: OpeningWorld, status: 
 
 
 @pytest.mark.parametrize("setup", [None, "FAILED", "ABORTED"])
-def test_an_application_that_was_cut_off_before_its_account_has_failed(world: OpeningWorld, setup: str | None) -> None:
+def test_application_interrupted_before_its_account_has_failed(world: OpeningWorld, setup: str | None) -> None:
     world.setup.executions = ran(setup) if setup else {}
 
     assert world.ending.end("a-1", "ABORTED", world.now)
@@ -93,7 +93,7 @@ def test_an_application_that_was_cut_off_before_its_account_has_failed(world: Op
 
 
 @pytest.mark.parametrize("setup", ["RUNNING", "SUCCEEDED"])
-def test_while_account_setup_has_the_last_word_nothing_is_written(world: OpeningWorld, setup: str) -> None:
+def test_nothing_is_written_while_account_setup_may_still_decide(world: OpeningWorld, setup: str) -> None:
     world.setup.executions = ran(setup)
     before = world.row()
 
@@ -102,8 +102,8 @@ def test_while_account_setup_has_the_last_word_nothing_is_written(world: Opening
 
 
 @pytest.mark.parametrize("setup", [None, "ABORTED"])
-def test_of_an_account_that_was_begun_account_setup_decides(world: OpeningWorld, setup: str | None) -> None:
-    """An account that was begun at this very moment, and one that is being undone."""
+def test_account_setup_decides_once_the_account_was_started(world: OpeningWorld, setup: str | None) -> None:
+    """An account that was started just now, and one that is being undone."""
     world.setup.executions = ran(setup) if setup else {}
     world.write("a-1", unsettled="a-1")
     before = world.row()
@@ -112,7 +112,7 @@ def test_of_an_account_that_was_begun_account_setup_decides(world: OpeningWorld,
     assert world.row() == before
 
 
-def test_an_application_is_not_failed_by_an_end_that_a_redrive_has_undone(world: OpeningWorld) -> None:
+def test_end_undone_by_a_redrive_does_not_fail_the_application(world: OpeningWorld) -> None:
     world.opening.executions = ran("RUNNING")
 
     assert not world.ending.end("a-1", "ABORTED", world.now)
@@ -120,7 +120,7 @@ def test_an_application_is_not_failed_by_an_end_that_a_redrive_has_undone(world:
 
 
 @pytest.mark.parametrize(("asked_after", "seconds", "failed"), [(1, 59, False), (1, 61, True), (-1, 0, True)])
-def test_a_review_that_is_newer_than_the_end_is_of_a_redrive(
+def test_review_newer_than_the_end_belongs_to_a_redrive(
     world: OpeningWorld, asked_after: int, seconds: int, failed: bool
 ) -> None:
     """DescribeExecution may show the redrive late."""
@@ -133,7 +133,7 @@ def test_a_review_that_is_newer_than_the_end_is_of_a_redrive(
 
 
 @pytest.mark.parametrize("before", [{}, {"asked_at": "2026-11-20T12:00:00.000000+00:00"}])
-def test_a_review_that_is_requested_meanwhile_bars_the_failure(world: OpeningWorld, before: dict[str, str]) -> None:
+def test_review_requested_meanwhile_prevents_the_failure(world: OpeningWorld, before: dict[str, str]) -> None:
     world.write("a-1", status="IN_REVIEW", **before)
     seen = world.applications.find("a-1")
     assert seen is not None
@@ -144,7 +144,7 @@ def test_a_review_that_is_requested_meanwhile_bars_the_failure(world: OpeningWor
 
 
 @pytest.mark.parametrize("status", ["APPROVED", "REJECTED"])
-def test_a_late_event_changes_no_decision(world: OpeningWorld, status: str) -> None:
+def test_late_event_changes_no_decision(world: OpeningWorld, status: str) -> None:
     world.write("a-1", status=status)
 
     assert not world.ending.end("a-1", "FAILED", world.now)
@@ -163,9 +163,7 @@ def test_a_late_event_changes_no_decision(world: OpeningWorld, status: str) -> N
         ("SUBMITTED", None, AccountNotOpened),
     ],
 )
-def test_the_outcome_of_an_earlier_setup_is_read(
-    world: OpeningWorld, status: str, setup: str | None, outcome: Any
-) -> None:
+def test_outcome_of_an_earlier_setup_is_read(world: OpeningWorld, status: str, setup: str | None, outcome: Any) -> None:
     world.write("a-1", status=status)
     world.setup.executions = ran(setup) if setup else {}
 
@@ -176,7 +174,7 @@ def test_the_outcome_of_an_earlier_setup_is_read(
             read_outcome(world.applications, world.ending.setup, "a-1")
 
 
-def test_the_sweep_starts_what_was_not_started_and_leaves_what_runs(world: OpeningWorld) -> None:
+def test_sweep_starts_unstarted_applications_and_leaves_running_ones(world: OpeningWorld) -> None:
     assert world.sweep(minutes=0)["running"] == 1
     assert world.opening.executions == {}
     assert world.sweep()["started"] == 1
@@ -185,7 +183,7 @@ def test_the_sweep_starts_what_was_not_started_and_leaves_what_runs(world: Openi
 
 
 @pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED", "SUCCEEDED"])
-def test_the_sweep_fails_what_has_ended_undecided(world: OpeningWorld, status: str) -> None:
+def test_sweep_fails_applications_that_ended_undecided(world: OpeningWorld, status: str) -> None:
     world.opening.executions = ran(status)
 
     assert world.sweep()["ended"] == 1
@@ -193,7 +191,7 @@ def test_the_sweep_fails_what_has_ended_undecided(world: OpeningWorld, status: s
     assert world.sweep()["open"] == 0
 
 
-def test_the_sweep_leaves_an_account_that_was_begun_and_closes_it_at_last(world: OpeningWorld) -> None:
+def test_sweep_leaves_a_started_account_and_finally_closes_it(world: OpeningWorld) -> None:
     world.opening.executions, world.setup.executions = ran("ABORTED"), ran("RUNNING")
     assert world.sweep()["finalizing"] == 1
 
@@ -203,7 +201,7 @@ def test_the_sweep_leaves_an_account_that_was_begun_and_closes_it_at_last(world:
     assert (world.status(), world.sweep()["open"]) == ("APPROVED", 0)
 
 
-def test_a_sweep_that_cannot_look_fails(world: OpeningWorld) -> None:
+def test_sweep_that_cannot_read_fails(world: OpeningWorld) -> None:
     world.opening.fails = "ThrottlingException"
 
     with pytest.raises(SweepUnfinished, match=r"^1 of 1"):
@@ -227,7 +225,7 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-def test_a_sweep_looks_at_a_part_of_what_is_in_review(many: OpeningWorld) -> None:
+def test_sweep_examines_part_of_the_applications_in_review(many: OpeningWorld) -> None:
     for number in (1, 2, 3):
         many.write(f"a-{number}", status="IN_REVIEW")
 
@@ -235,19 +233,19 @@ def test_a_sweep_looks_at_a_part_of_what_is_in_review(many: OpeningWorld) -> Non
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-def test_a_sweep_looks_at_all_that_is_new(many: OpeningWorld) -> None:
+def test_sweep_examines_all_new_applications(many: OpeningWorld) -> None:
     many.opening.executions = {}
 
     assert many.sweep()["started"] == 3
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-def test_a_sweep_looks_at_a_part_of_what_runs_for_long(many: OpeningWorld) -> None:
+def test_sweep_examines_part_of_the_long_running_applications(many: OpeningWorld) -> None:
     assert [many.sweep(minutes=15)["ended"] for _ in range(4)] == [1, 1, 1, 0]
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-def test_a_sweep_closes_all_that_is_decided(many: OpeningWorld) -> None:
+def test_sweep_closes_all_decided_applications(many: OpeningWorld) -> None:
     for number in (1, 2, 3):
         many.write(f"a-{number}", status="APPROVED")
 
@@ -255,7 +253,7 @@ def test_a_sweep_closes_all_that_is_decided(many: OpeningWorld) -> None:
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-def test_what_a_sweep_leaves_out_has_not_failed(many: OpeningWorld) -> None:
+def test_applications_skipped_by_a_sweep_have_not_failed(many: OpeningWorld) -> None:
     for number in (1, 2, 3):
         many.write(f"a-{number}", status="IN_REVIEW")
 

@@ -1,4 +1,4 @@
-"""Which spellings are one name, and which are two."""
+"""Spellings of one name, and of different names."""
 
 import hashlib
 
@@ -44,18 +44,18 @@ OTHERS = {
 
 
 @pytest.mark.parametrize(("name", "normal"), SPELLINGS.values(), ids=SPELLINGS)
-def test_accents_case_and_punctuation_do_not_count(name: str, normal: str) -> None:
+def test_accents_case_and_punctuation_do_not_matter(name: str, normal: str) -> None:
     assert normal_name(name) == normal
     assert name_keys(name)[0] == name_keys(normal)[0]
 
 
 @pytest.mark.parametrize("names", OTHERS.values(), ids=OTHERS)
-def test_vowel_signs_viramas_and_dakuten_count(names: tuple[str, ...]) -> None:
+def test_vowel_signs_viramas_and_dakuten_matter(names: tuple[str, ...]) -> None:
     assert len({name_keys(name)[0] for name in names}) == len(names)
     assert len({address_keys({"line1": name})[0] for name in names}) == len(names)
 
 
-def test_a_vowel_sign_does_not_split_a_word() -> None:
+def test_vowel_sign_does_not_split_a_word() -> None:
     assert normal_name("राम कुमार") == "कुमार राम"
 
 
@@ -67,7 +67,7 @@ def test_customers_and_barred_names_have_one_normal_form(name: str) -> None:
     assert uniqueness_keys(name, "1990-12-10")[0] == uniqueness_keys("Mallory X", "1990-12-10")[0]
 
 
-def test_keys_name_their_form_and_the_first_one_is_that_of_earlier_releases() -> None:
+def test_keys_name_their_form_and_the_first_is_that_of_earlier_releases() -> None:
     second, first = uniqueness_keys("  Konrad  ZUSE", "1910-06-22")
     digest = hashlib.sha256(b"konrad zuse\n1910-06-22").hexdigest()
 
@@ -92,15 +92,15 @@ OTHER_HOUSES = ("12-34", "1-234", "1-23-4", "1234", "1-2-3-4", "1-2", "1-2-34A",
 
 
 @pytest.mark.parametrize("house", SAME_HOUSE)
-def test_a_house_number_has_one_key_in_every_spelling(house: str) -> None:
+def test_house_number_has_one_key_in_every_spelling(house: str) -> None:
     assert _house(house) == _house("1-2-34")
 
 
-def test_numbers_of_different_houses_stay_apart() -> None:
+def test_numbers_of_different_houses_stay_distinct() -> None:
     assert len({_house(house) for house in ("1-2-34", *OTHER_HOUSES)}) == len(OTHER_HOUSES) + 1
 
 
-def test_a_postal_code_needs_no_hyphen() -> None:
+def test_postal_code_needs_no_hyphen() -> None:
     assert address_keys({"postal_code": "150-0001"})[0] == address_keys({"postal_code": "\uff11\uff15\uff10 0001"})[0]
 
 

@@ -1,4 +1,4 @@
-"""Cards at the simulator of a card processor: once, whatever is lost, and never after a cancel."""
+"""Cards at the simulator of a card processor: issued once, whatever is lost, and never after a cancel."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Text(Secret):
         return self.value
 
     def forget(self) -> None:
-        """There is no newer version."""
+        """Do nothing: there is no newer version."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Desk:
         return sum(card["status"] == "issued" for card in self.cards())
 
     def issue(self) -> str:
-        """Until it is issued, as Retry does; each time, the lease of the attempt before has run out."""
+        """Retry until it is issued, as the state does; each time, the lease of the previous attempt has expired."""
         for _ in range(4):
             try:
                 return self.processor.create("a-1", deadline=self.clock() + timedelta(seconds=15))
@@ -63,7 +63,7 @@ class Desk:
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
-    """Ada's application is submitted, and the simulator accepts the stack's secret."""
+    """A processor with Ada's submitted application; the simulator accepts the stack's secret."""
     with GatewayServer(CARDS).serving() as server:
         simulator, clock = GatewayClient(server.address, secret="token"), Clock()
         simulator.rotate("token")
@@ -75,7 +75,7 @@ def desk() -> Iterator[Desk]:
         yield Desk(world, processor, simulator, clock, secret)
 
 
-def test_a_setup_issues_one_card_and_its_row_names_it(desk: Desk) -> None:
+def test_setup_issues_one_card_and_its_row_names_it(desk: Desk) -> None:
     desk.world.call(*FORWARD)
     desk.world.call("IssueCard")
 
@@ -86,7 +86,7 @@ def test_a_setup_issues_one_card_and_its_row_names_it(desk: Desk) -> None:
 
 @pytest.mark.parametrize("fault", [AnswerLost(), RequestLost(), FailsBefore(), Garbage("not_json"), Garbage("empty")])
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_lost_answer_makes_no_second_card(desk: Desk, fault: Any, times: int) -> None:
+def test_lost_answer_creates_no_second_card(desk: Desk, fault: Any, times: int) -> None:
     desk.simulator.inject(Injection(fault, times=times))
 
     issued = desk.issue()
@@ -95,14 +95,14 @@ def test_a_lost_answer_makes_no_second_card(desk: Desk, fault: Any, times: int) 
     assert (card["id"], card["issued"]) == (issued, 1)
 
 
-def test_an_undone_setup_leaves_no_card(desk: Desk) -> None:
+def test_undone_setup_leaves_no_card(desk: Desk) -> None:
     desk.world.call(*FORWARD, *BACKWARD)
 
     assert desk.standing() == 0
     assert [row["status"] for row in desk.world.rows("CardsTable")] == ["Cancelled"]
 
 
-def test_a_cancel_that_comes_first_bars_the_card(desk: Desk) -> None:
+def test_early_cancel_bars_the_card(desk: Desk) -> None:
     desk.world.call("CancelCard")
 
     with pytest.raises(StepCompensated):
@@ -110,7 +110,7 @@ def test_a_cancel_that_comes_first_bars_the_card(desk: Desk) -> None:
     assert desk.standing() == 0
 
 
-def test_a_card_whose_answer_was_lost_is_cancelled_too(desk: Desk) -> None:
+def test_card_with_a_lost_answer_is_cancelled_too(desk: Desk) -> None:
     desk.simulator.inject(Injection(AnswerLost(), on="charge"))
     desk.world.call("RegisterCustomer")
     with pytest.raises(CardProcessorUnavailable):
@@ -122,7 +122,7 @@ def test_a_card_whose_answer_was_lost_is_cancelled_too(desk: Desk) -> None:
     assert desk.standing() == 0
 
 
-def test_a_wrong_secret_is_our_fault_and_the_card_can_still_be_issued(desk: Desk) -> None:
+def test_wrong_secret_is_our_fault_and_the_card_can_still_be_issued(desk: Desk) -> None:
     desk.secret.value = "wrong"
     with pytest.raises(CardProcessorRefused, match="CardProcessorAlarm"):
         desk.processor.create("a-1", deadline=desk.clock() + timedelta(seconds=15))

@@ -25,7 +25,7 @@ BACKWARD = ACCOUNT_SETUP.compensations
 
 @pytest.fixture
 def world() -> AccountWorld:
-    """Ada's application is submitted."""
+    """A world with Ada's submitted application."""
     made = AccountWorld(client())
     made.submit()
     return made
@@ -38,14 +38,14 @@ def status(world: AccountWorld, of: str = "a-1") -> str:
 
 
 def nothing_stands(world: AccountWorld) -> bool:
-    """A removed customer goes; accounts, cards and entries stay."""
+    """Returns True if no step is in effect. A removed customer is gone; accounts, cards and entries stay."""
     accounts, cards = world.rows("AccountsTable"), world.rows("CardsTable")
     ledger = sum(entry["amount"] for entry in world.rows("LedgerTable"))
     statuses = {row["status"] for row in accounts} | {row["status"] for row in cards}
     return not world.rows("CustomersTable") and statuses <= {"Closed", "Cancelled"} and ledger == 0
 
 
-def test_a_whole_setup(world: AccountWorld) -> None:
+def test_setup_creates_everything(world: AccountWorld) -> None:
     world.call(*FORWARD, "MarkApproved")
 
     customer, *unique = sorted(world.rows("CustomersTable"), key=len, reverse=True)
@@ -58,7 +58,7 @@ def test_a_whole_setup(world: AccountWorld) -> None:
     assert "unsettled" not in (world.state().row or {})
 
 
-def test_a_setup_that_is_undone_leaves_nothing_standing(world: AccountWorld) -> None:
+def test_undone_setup_leaves_nothing_in_effect(world: AccountWorld) -> None:
     world.call(*FORWARD, *BACKWARD)
 
     assert nothing_stands(world)
@@ -77,7 +77,7 @@ def test_setup_without_an_application_is_undone_once_more(world: AccountWorld) -
 
 
 @pytest.mark.parametrize("function", [*FORWARD, "MarkApproved"])
-def test_a_step_that_is_repeated_returns_the_same_and_writes_once(world: AccountWorld, function: str) -> None:
+def test_repeated_step_returns_the_same_and_writes_once(world: AccountWorld, function: str) -> None:
     every = (*FORWARD, "MarkApproved")
     first = world.call(*every[: every.index(function) + 1])
     before = {table: world.rows(table) for table in BUSINESS}
@@ -88,7 +88,7 @@ def test_a_step_that_is_repeated_returns_the_same_and_writes_once(world: Account
 
 @pytest.mark.slow
 @pytest.mark.parametrize("calls", range(len(FORWARD) + 1))
-def test_every_prefix_can_be_undone_twice_and_bars_what_is_late(world: AccountWorld, calls: int) -> None:
+def test_every_prefix_can_be_undone_twice_and_bars_late_steps(world: AccountWorld, calls: int) -> None:
     world.call(*FORWARD[:calls], *BACKWARD, *BACKWARD)
 
     assert nothing_stands(world)
@@ -118,8 +118,8 @@ def test_no_step_runs_before_its_parent(world: AccountWorld, orphan: str) -> Non
 
 
 @pytest.mark.slow
-def test_any_order_of_the_compensations_ends_with_nothing_standing() -> None:
-    """Those that come too early are refused; a second round finds their children undone."""
+def test_any_compensation_order_leaves_nothing_in_effect() -> None:
+    """Early compensations are refused; a second round finds their children undone."""
     for order in list(permutations(BACKWARD))[::90]:
         world = AccountWorld(client())
         world.submit()
@@ -138,8 +138,8 @@ def _refused(world: AccountWorld, name: str) -> Any:
         return error
 
 
-def test_no_message_has_a_personal_key_whatever_row_was_edited(world: AccountWorld) -> None:
-    """As when another system freezes the account while its setup is being undone."""
+def test_no_message_has_a_personal_key_whichever_row_was_edited(world: AccountWorld) -> None:
+    """Another system freezes the account while its setup is being undone."""
     world.call(*FORWARD)
     (account,) = world.rows("AccountsTable")
     personal = (account["account_number"], *uniqueness_keys("Ada Lovelace", "1990-12-10"))
@@ -162,7 +162,7 @@ def test_nothing_of_an_approved_application_is_undone(world: AccountWorld, compe
     assert status(world) == APPROVED
 
 
-def test_an_application_is_not_approved_while_a_step_is_missing(world: AccountWorld) -> None:
+def test_application_is_not_approved_while_a_step_is_missing(world: AccountWorld) -> None:
     world.call(*FORWARD[:-1])
 
     with pytest.raises(StateConflict):
@@ -171,8 +171,8 @@ def test_an_application_is_not_approved_while_a_step_is_missing(world: AccountWo
 
 
 @pytest.mark.parametrize("ended", [FAILED, REJECTED])
-def test_under_an_application_that_has_ended_nothing_is_made_and_all_is_undone(world: AccountWorld, ended: str) -> None:
-    """As when its own machine was aborted meanwhile."""
+def test_ended_application_creates_nothing_and_undoes_everything(world: AccountWorld, ended: str) -> None:
+    """Its own machine was aborted meanwhile."""
     world.call(*FORWARD[:3])
     world.end(ended)
     for late in (*FORWARD[3:], "MarkApproved"):
@@ -185,7 +185,7 @@ def test_under_an_application_that_has_ended_nothing_is_made_and_all_is_undone(w
     assert status(world) == ended
 
 
-def test_a_second_customer_of_the_same_name_and_birth_is_refused_until_the_first_is_removed(
+def test_second_identical_customer_is_refused_until_the_first_is_removed(
     world: AccountWorld,
 ) -> None:
     world.submit("a-2", "ada  lovelace")
@@ -198,7 +198,7 @@ def test_a_second_customer_of_the_same_name_and_birth_is_refused_until_the_first
     assert world.call("RegisterCustomer", of="a-2") == {"status": "Registered"}
 
 
-def test_an_application_that_was_never_submitted(world: AccountWorld) -> None:
+def test_unsubmitted_application_is_refused(world: AccountWorld) -> None:
     with pytest.raises(ApplicationNotFound, match=r"application\.id"):
         world.call("RegisterCustomer", of="a-9")
     world.call(*BACKWARD, of="a-9")
@@ -206,7 +206,7 @@ def test_an_application_that_was_never_submitted(world: AccountWorld) -> None:
     assert not any(world.rows(table) for table in BUSINESS)
 
 
-def test_an_amount_of_an_earlier_deployment_is_reversed(world: AccountWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_amount_of_an_earlier_deployment_is_reversed(world: AccountWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.call(*FORWARD[:3])
     monkeypatch.setattr("accounts.steps.OPENING_BONUS", 5)
     world.call("ReverseOpeningBonus")
@@ -214,7 +214,7 @@ def test_an_amount_of_an_earlier_deployment_is_reversed(world: AccountWorld, mon
     assert sorted(entry["amount"] for entry in world.rows("LedgerTable")) == [-1000, -1000, 1000, 1000]
 
 
-def test_an_account_number_has_a_check_digit_and_needs_the_secret() -> None:
+def test_account_number_has_a_check_digit_and_needs_the_secret() -> None:
     number = account_number("a secret", "a-1")
 
     assert len(number) == 18
@@ -227,7 +227,7 @@ def test_an_account_number_has_a_check_digit_and_needs_the_secret() -> None:
 
 
 class Refusing:
-    """Step Functions, which must not be asked."""
+    """A Step Functions client that must not be called."""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)
@@ -240,13 +240,13 @@ def _finalization(world: AccountWorld, client: Any) -> Finalization:
 
 
 class Forgetful:
-    """Step Functions, which knows no execution."""
+    """A Step Functions client that finds no execution."""
 
     def describe_execution(self, **_: Any) -> Any:
         raise error("ExecutionDoesNotExist")
 
 
-def test_a_rejected_application_whose_setup_was_begun_by_hand_is_settled_once_nothing_stands(
+def test_rejected_application_with_a_manual_setup_ends_once_nothing_is_left(
     world: AccountWorld,
 ) -> None:
     world.call("RegisterCustomer")
@@ -258,7 +258,7 @@ def test_a_rejected_application_whose_setup_was_begun_by_hand_is_settled_once_no
     assert "unsettled" not in (world.state().row or {})
 
 
-def test_an_approved_setup_is_finalized_without_asking_step_functions(world: AccountWorld) -> None:
+def test_approved_setup_is_finalized_without_asking_step_functions(world: AccountWorld) -> None:
     world.call(*FORWARD, "MarkApproved")
     before = world.state().row
     finalization = _finalization(world, Refusing)

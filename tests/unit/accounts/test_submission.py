@@ -78,7 +78,7 @@ def test_nobody_is_born_tomorrow(world: OpeningWorld) -> None:
     assert world.row() == {}
 
 
-def test_submitted_once_and_a_duplicate_afterwards(world: OpeningWorld) -> None:
+def test_application_is_submitted_once_and_then_a_duplicate(world: OpeningWorld) -> None:
     assert world.submit(application()) == {"application_id": "a-1", "status": "SUBMITTED"}
     before = world.row()
     assert world.submit(application()) == {"application_id": "a-1", "status": "duplicate"}
@@ -94,7 +94,7 @@ def test_submitted_once_and_a_duplicate_afterwards(world: OpeningWorld) -> None:
 @pytest.mark.parametrize(
     "other", [{"name": "Grace Hopper"}, {"address": {"line2": "Flat 2"}}, {"date_of_birth": "1990-12-11"}]
 )
-def test_another_payload_under_the_id_is_refused(world: OpeningWorld, other: dict[str, Any]) -> None:
+def test_other_payload_under_the_id_is_refused(world: OpeningWorld, other: dict[str, Any]) -> None:
     world.submit(application())
     before = world.row()
 
@@ -105,7 +105,7 @@ def test_another_payload_under_the_id_is_refused(world: OpeningWorld, other: dic
 
 
 @pytest.mark.parametrize("status", ["SUBMITTED", "APPROVED", "REJECTED", "FAILED"])
-def test_a_duplicate_is_one_after_its_record_has_expired(world: OpeningWorld, status: str) -> None:
+def test_duplicate_is_detected_after_its_record_has_expired(world: OpeningWorld, status: str) -> None:
     world.submit(application())
     world.write("a-1", status=status)
     world.store = OpeningWorld(client()).store
@@ -116,7 +116,7 @@ def test_a_duplicate_is_one_after_its_record_has_expired(world: OpeningWorld, st
     assert world.status() == status
 
 
-def test_an_id_that_a_recovery_has_barred_is_named(world: OpeningWorld) -> None:
+def test_id_barred_by_a_recovery_is_named(world: OpeningWorld) -> None:
     """Somebody started account-recovery by hand under an id that was never submitted."""
     submission, step = world.submission, submitted("a-1", "by hand", world.now)
     submission.steps.compensate(step, [submission.applications.actions.fail("a-1", world.now)])
@@ -127,7 +127,7 @@ def test_an_id_that_a_recovery_has_barred_is_named(world: OpeningWorld) -> None:
     assert world.row() == {}
 
 
-def test_of_many_calls_at_once_one_stores_it(world: OpeningWorld) -> None:
+def test_one_of_many_concurrent_calls_stores_it(world: OpeningWorld) -> None:
     with Threads(8) as pool:
         answers = list(pool.map(lambda _: world.submit(application())["status"], range(8)))
 

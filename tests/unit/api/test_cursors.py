@@ -1,4 +1,4 @@
-"""Cursors that no page answered: each list refuses them, names the parameter, and says what to do."""
+"""Cursors that no page returned: each list refuses them, names the parameter, and says what to do."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ TODAY = datetime.now(UTC).date().isoformat()
 
 @dataclass(frozen=True)
 class Listing:
-    """A route with pages. own: the place of a page. wrong: places of the right types that it cannot have."""
+    """A route with pages. own: a valid position. wrong: impossible positions of the right types."""
 
     route: str
     answer: Callable[[Request, Any], Answer]
@@ -115,7 +115,7 @@ def refused(listing: Listing, own: Any, text: str, tenant_code: str | None = Non
     return (answer.status, error["parameter"]) == (400, "cursor") and "start again without it" in error["detail"]
 
 
-def test_every_route_that_takes_a_cursor_is_tested() -> None:
+def test_every_route_with_a_cursor_is_tested() -> None:
     taking = {
         route
         for route, operation in Document().operations()
@@ -126,12 +126,12 @@ def test_every_route_that_takes_a_cursor_is_tested() -> None:
 
 
 @every_listing
-def test_the_cursor_of_a_page_is_taken(listing: Listing, own: Any) -> None:
+def test_cursor_of_a_page_is_accepted(listing: Listing, own: Any) -> None:
     assert listing.answer(listing.request(listing.cursor(*listing.own)), own).status == 200
 
 
 @pytest.mark.parametrize("sign", ["a", '"', "\u4fa1", "\U0001f375"])
-def test_the_document_takes_the_cursor_of_every_key_that_s3_takes(sign: str) -> None:
+def test_document_accepts_the_cursor_of_every_valid_s3_key(sign: str) -> None:
     document, key = Document(), sign * (1024 // len(sign.encode()))
     values = {"key": key, "limit": 1}
     made = cursor.cursor(Request("GET /imports", "t" * 50, "p", values, {}), [f"IMPORT#{'0' * 32}-0001"])
@@ -152,7 +152,7 @@ def test_garbage_is_refused(listing: Listing, own: Any, content: bytes) -> None:
 
 
 @every_listing
-def test_the_cursor_of_another_list_is_refused(listing: Listing, own: Any) -> None:
+def test_cursor_of_another_list_is_refused(listing: Listing, own: Any) -> None:
     for other in LISTINGS:
         if other is not listing:
             assert refused(listing, own, other.cursor(*listing.own))
@@ -160,12 +160,12 @@ def test_the_cursor_of_another_list_is_refused(listing: Listing, own: Any) -> No
 
 
 @every_listing
-def test_the_cursor_of_another_tenant_is_refused(listing: Listing, own: Any) -> None:
+def test_cursor_of_another_tenant_is_refused(listing: Listing, own: Any) -> None:
     assert refused(listing, own, listing.cursor(*listing.own, tenant_code="tenant2"))
 
 
 @every_listing
-def test_a_place_of_other_types_is_refused(listing: Listing, own: Any) -> None:
+def test_cursor_position_of_other_types_is_refused(listing: Listing, own: Any) -> None:
     wrong: list[Any] = [None, True, 1.5, [], {}, {"S": "x"}, 1 if isinstance(listing.own[0], str) else "x"]
     places = [[one, *listing.own[1:]] for one in wrong] + [listing.own[1:], [*listing.own, "x"]]
 
@@ -173,13 +173,15 @@ def test_a_place_of_other_types_is_refused(listing: Listing, own: Any) -> None:
 
 
 @every_listing
-def test_a_place_that_the_list_cannot_have_is_refused(listing: Listing, own: Any) -> None:
+def test_cursor_position_that_the_list_cannot_have_is_refused(listing: Listing, own: Any) -> None:
     assert all(refused(listing, own, listing.cursor(*place)) for place in listing.wrong)
 
 
 @pytest.mark.parametrize("listing", LISTINGS[:3], ids=lambda one: one.route)
-def test_a_place_that_dynamodb_refuses_is_refused(listing: Listing, own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The emulator takes every ExclusiveStartKey."""
+def test_cursor_position_refused_by_dynamodb_is_refused(
+    listing: Listing, own: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The emulator accepts every ExclusiveStartKey."""
 
     def fail(**_: Any) -> Any:
         raise ClientError({"Error": {"Code": "ValidationException", "Message": "outside query boundaries"}}, "Query")
@@ -192,9 +194,7 @@ def test_a_place_that_dynamodb_refuses_is_refused(listing: Listing, own: Any, mo
         listing.answer(listing.request(), own)
 
 
-def test_the_default_since_moves_on_and_the_page_still_starts_within_its_range(
-    own: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_since_moves_on_and_the_page_stays_within_its_range(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """DynamoDB refuses a start key outside the range of its condition."""
     listing, asked = LISTINGS[1], list[Any]()
     created_at = (datetime.now(UTC) - timedelta(days=1, seconds=5)).isoformat()
@@ -212,8 +212,8 @@ def test_the_default_since_moves_on_and_the_page_still_starts_within_its_range(
 
 
 @pytest.mark.parametrize("since", ["9999-12-31T23:59:59-10:00", "9999-12-31T23:59:59Z"])
-def test_since_the_end_of_time_there_are_no_orders(own: Any, since: str) -> None:
-    """The first one is in year 10000 by UTC, which Python does not know."""
+def test_far_future_since_returns_no_orders(own: Any, since: str) -> None:
+    """The first second of such orders is in year 10000 in UTC, which Python does not support."""
     answer = orders.list_orders(Request("GET /orders", "", "p", {"since": since}, {}), own)
 
     assert answer.body == {"orders": [], "cursor": None}

@@ -1,4 +1,4 @@
-"""What is read equals what was published, as a number: from the body of a request to the body of a response."""
+"""Published and returned numbers are equal, from the body of a request to the body of a response."""
 
 import hashlib
 import io
@@ -57,7 +57,7 @@ COUNT = itertools.count()
 
 
 class Functions:
-    """Lambda, which parses payloads as its runtime does: numbers become floats."""
+    """A Lambda client that parses payloads as the runtime does: numbers become floats."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -105,7 +105,7 @@ def publish(send: Any, attributes: str, version: int | None, **changed: Any) -> 
     return send("handle_request", body(attributes, version, **changed), routeKey="POST /commands", headers=HEADERS)
 
 
-def test_numbers_are_read_as_they_were_published(world: World, send: Any) -> None:
+def test_numbers_are_read_as_published(world: World, send: Any) -> None:
     values = ",".join(SENT)
     place = {"sk": "ORDER#numbers", "code": "numbers"}
     publish(send, f'{{"a": [{values}], "b": {{"c": 12345678901234567890.5}}}}', 1, **place)
@@ -129,7 +129,7 @@ DIGITS = st.builds(
 @pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(DIGITS, min_size=1, max_size=4))
-def test_any_number_is_read_as_it_was_published(send: Any, numbers: list[str]) -> None:
+def test_any_number_is_read_as_published(send: Any, numbers: list[str]) -> None:
     code = f"any{next(COUNT)}"
     publish(send, f'{{"a": [{",".join(numbers)}]}}', 1, sk=f"ORDER#{code}", code=code)
     found = send("handle_request_key", "", pathParameters={"pk": "TENANT#tenant1", "sk": f"ORDER#{code}"})
@@ -137,7 +137,7 @@ def test_any_number_is_read_as_it_was_published(send: Any, numbers: list[str]) -
 
 
 @pytest.mark.parametrize("number", REFUSED, ids=lambda number: number[:20])
-def test_a_number_that_dynamodb_cannot_hold_is_out_of_range(world: World, send: Any, number: str) -> None:
+def test_number_that_dynamodb_cannot_hold_is_out_of_range(world: World, send: Any, number: str) -> None:
     before = world.everything()
     with pytest.raises(Problem) as raised:
         publish(send, f'{{"a": [1, {{"b": {number}}}]}}', 1, sk="ORDER#refused", code="refused")
@@ -158,8 +158,8 @@ def test_two_spellings_are_one_command(send: Any, version: int | None, named: di
     "number",
     ["1", "1.0", "1e20", "0.1", "12345678901234567890.5", "1e-7", "9007199254740994.0", "-12345678901234568.0"],
 )
-def test_a_command_of_an_older_release_is_a_duplicate(world: World, send: Any, number: str) -> None:
-    """An older release hashes the floats that Lambda delivers, and makes whole ones up to 2**53 integers."""
+def test_command_of_an_older_release_is_a_duplicate(world: World, send: Any, number: str) -> None:
+    """An older release hashes the floats that Lambda delivers, and converts whole ones up to 2**53 to integers."""
     sk = f"ORDER#old-{number.replace('.', '_')}"
     publish(send, f'{{"a": {number}}}', 1, sk=sk)
     (row,) = [row for row in world._all(world.tables.commands) if row["sk"]["S"] == f"{sk}@1"]

@@ -20,7 +20,7 @@ DEADLINE = timedelta(seconds=28)
 
 
 class World:
-    """One table of leases. effects: of the requests that ran."""
+    """One table of leases. effects: of the executed requests."""
 
     def __init__(self) -> None:
         self.clock, self.effects = Clock(), list[str]()
@@ -60,14 +60,14 @@ def failing(error: Exception) -> Callable[[], Answer]:
     return run
 
 
-def test_a_repeated_request_gets_the_stored_answer(world: World) -> None:
+def test_repeated_request_gets_the_stored_answer(world: World) -> None:
     first = world.send(request())
 
     assert world.send(request(), failing(AssertionError())) == first
     assert world.effects == [request().digest]
 
 
-def test_a_final_error_is_stored(world: World) -> None:
+def test_final_error_is_stored(world: World) -> None:
     first = world.send(request(), failing(Problem(409, "VersionConflict", "taken")))
 
     assert (first.status, first.body["type"]) == (409, "urn:stepwise:problem:VersionConflict")
@@ -79,14 +79,14 @@ PASSING = Problem(409, "PendingCommand", "an older version is pending", for_now=
 
 
 @pytest.mark.parametrize("error", [Unavailable("Lambda"), StoreUnavailable("-"), RuntimeError(), PASSING])
-def test_what_failed_for_now_is_not_stored(world: World, error: Exception) -> None:
+def test_transient_error_is_not_stored(world: World, error: Exception) -> None:
     with pytest.raises(type(error)):
         world.send(request(), failing(error))
 
     assert world.send(request()).status == 202
 
 
-def test_another_request_under_the_key_is_refused(world: World) -> None:
+def test_other_request_under_the_key_is_refused(world: World) -> None:
     world.send(request())
 
     refused(422, world, request(body={"items": [2]}))
@@ -108,7 +108,7 @@ RESPONSES: list[tuple[str, Callable[[], Answer], bool, bool]] = [
 
 
 @pytest.mark.parametrize(("run", "stored", "free"), [one[1:] for one in RESPONSES], ids=[one[0] for one in RESPONSES])
-def test_each_response_is_stored_or_not_and_frees_its_key_or_not(
+def test_response_decides_whether_it_is_stored_and_the_key_freed(
     world: World, run: Callable[[], Answer], stored: bool, free: bool
 ) -> None:
     """A key is free for a corrected request only if the first one cannot have taken effect."""
@@ -123,7 +123,7 @@ def test_each_response_is_stored_or_not_and_frees_its_key_or_not(
         assert (world.send(request(), lambda: Answer(299)).status == 299) == (not stored)
 
 
-def test_a_lost_response_binds_the_key_also_after_a_gap(world: World) -> None:
+def test_lost_response_binds_the_key_even_after_a_gap(world: World) -> None:
     """The first call may still publish its version."""
     for error in (Unavailable("Lambda"), _refused("VersionGap", "version: the next one is 2")):
         with pytest.raises(type(error)):
@@ -143,13 +143,13 @@ def test_two_spellings_of_a_number_are_one_request(world: World) -> None:
 
 
 @pytest.mark.parametrize("other", [{"tenant_code": "tenant2"}, {"principal": "AROA2"}])
-def test_a_key_belongs_to_a_caller_and_a_tenant(world: World, other: dict[str, str]) -> None:
+def test_key_belongs_to_a_caller_and_a_tenant(world: World, other: dict[str, str]) -> None:
     world.send(request())
 
     assert world.send(request(**other, body={"items": [3]})).status == 202
 
 
-def test_a_request_in_flight_is_to_be_repeated(world: World) -> None:
+def test_request_in_flight_is_to_be_retried(world: World) -> None:
     def meanwhile() -> Answer:
         answer = refused(409, world, request())
         assert answer.headers["retry-after"] == "1"
@@ -160,10 +160,10 @@ def test_a_request_in_flight_is_to_be_repeated(world: World) -> None:
 
 
 class Crash(BaseException):
-    """The process ends."""
+    """A crash of the process."""
 
 
-def test_a_crash_after_the_work_has_one_effect(world: World) -> None:
+def test_crash_after_the_work_has_one_effect(world: World) -> None:
     def crash() -> Answer:
         world.done(request())
         raise Crash
@@ -176,7 +176,7 @@ def test_a_crash_after_the_work_has_one_effect(world: World) -> None:
     assert world.effects == [request().digest]
 
 
-def test_an_answer_is_kept_for_a_day_at_least(world: World) -> None:
+def test_answer_is_kept_for_at_least_a_day(world: World) -> None:
     first = world.send(request())
     world.clock.sleep(timedelta(days=1).total_seconds())
 
@@ -187,7 +187,7 @@ def stored(world: World) -> Iterator[dict[str, Any]]:
     yield from client().scan(TableName=world.store._backend.table.name)["Items"]
 
 
-def test_a_record_has_neither_the_key_nor_the_request(world: World) -> None:
+def test_record_contains_neither_key_nor_request(world: World) -> None:
     world.send(request(key="secret-key", body={"token": "tok_visa"}))
 
     assert not {"secret-key", "tok_visa"} & {word for row in stored(world) for word in json.dumps(row).split('"')}

@@ -1,4 +1,4 @@
-"""Approvals and applications over HTTP: pages without tokens, who decides, and what an application waits for."""
+"""Approvals and applications over HTTP: pages without tokens, decisions, and the status of an application."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def request(
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Lists pages of one approval. Three wait for reviewers, and the last of them is due first; one for others."""
+    """Lists pages of one approval. Three wait for reviewers, and the last is due first; one waits for others."""
     world = ApprovalWorld(client())
     for number, arn in enumerate(ARNS):
         group = "reviewers" if number else "others"
@@ -48,13 +48,13 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> Any:
     return list_all
 
 
-def test_a_group_is_listed_page_by_page_by_due_time(listed: Any) -> None:
+def test_approvals_of_a_group_are_paged_by_due_time(listed: Any) -> None:
     assert [one["subject"] for one in listed(group="reviewers")] == ["a-1"] * 3
     assert [one["approval_id"].split(".")[1] for one in listed(group="reviewers")] == ["a-3", "a-2", "a-1"]
     assert listed(group="nobody") == []
 
 
-def test_all_groups_are_listed_without_a_token(listed: Any) -> None:
+def test_without_a_token_approvals_of_all_groups_are_listed(listed: Any) -> None:
     found = listed()
 
     assert sorted(one["approval_id"].split(".")[1] for one in found) == ["a-0", "a-1", "a-2", "a-3"]
@@ -62,7 +62,7 @@ def test_all_groups_are_listed_without_a_token(listed: Any) -> None:
     assert "arn:" not in json.dumps(found)
 
 
-def test_a_token_lists_what_its_groups_are_asked(listed: Any) -> None:
+def test_token_lists_approvals_of_its_groups(listed: Any) -> None:
     found = {groups: {one["group"] for one in listed("user-1", groups)} for groups in (("others",), ("a", "reviewers"))}
 
     assert found == {("others",): {"others"}, ("a", "reviewers"): {"reviewers"}}
@@ -76,7 +76,7 @@ def test_a_token_lists_what_its_groups_are_asked(listed: Any) -> None:
 
 
 @pytest.mark.parametrize(("groups", "status"), [(("reviewers", "a"), 0), (("a",), 403), ((), 403)])
-def test_a_token_decides_what_its_groups_are_asked(
+def test_token_decides_approvals_of_its_groups(
     decided: list[Any], monkeypatch: pytest.MonkeyPatch, groups: tuple[str, ...], status: int
 ) -> None:
     world = ApprovalWorld(client())
@@ -95,7 +95,7 @@ def test_a_token_decides_what_its_groups_are_asked(
 
 @pytest.fixture
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What DecideApproval is given."""
+    """The input of DecideApproval."""
     given: list[Any] = []
 
     def invoke(_: str, payload: Any) -> Any:
@@ -109,7 +109,7 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 OWN: Any = SimpleNamespace(approvals_table="t", decide_approval_function="f", submit_application_function="f")
 
 
-def test_a_back_end_names_who_decides_and_a_token_is_who_decides(
+def test_decider_is_named_by_the_back_end_or_is_the_token_subject(
     decided: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     route, named = "POST /approvals/{approval_id}/decision", {"decision": "approve", "decided_by": "ann"}
@@ -142,7 +142,7 @@ def test_a_back_end_names_who_decides_and_a_token_is_who_decides(
         ("OwnRequest", "m.e.s: decided_by has requested it", 409, []),
     ],
 )
-def test_what_the_functions_refuse_is_a_problem(
+def test_function_refusal_becomes_a_problem(
     name: str, message: str, status: int, pointers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = json.dumps({"errorType": name, "errorMessage": message}).encode()
@@ -155,7 +155,7 @@ def test_what_the_functions_refuse_is_a_problem(
     assert (body["status"], [one["pointer"] for one in body.get("errors", [])]) == (status, pointers)
 
 
-def test_a_duplicate_gets_the_answer_of_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duplicate_gets_the_answer_of_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     statuses = iter((SUBMITTED, "duplicate"))
     monkeypatch.setattr(
         applications, "invoke", lambda _, body: {"application_id": body["application_id"], "status": next(statuses)}
@@ -180,7 +180,7 @@ def test_a_duplicate_gets_the_answer_of_the_first_call(monkeypatch: pytest.Monke
         ({"status": FAILED, "standing": "OpenAccount"}, "an operator: a compensation gave up"),
     ],
 )
-def test_an_application_says_what_it_waits_for_and_not_who_applies(
+def test_application_shows_what_it_waits_for_but_not_who_applies(
     changes: dict[str, str], waits_for: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = OpeningWorld(client(), now=datetime.now(UTC))

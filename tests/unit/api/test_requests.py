@@ -1,4 +1,4 @@
-"""Events of API Gateway, who calls for which tenant, and what is refused before anything runs."""
+"""Events of API Gateway, callers and their tenants, and requests that are refused before anything runs."""
 
 import base64
 import gzip
@@ -67,7 +67,7 @@ def test_under_jwt_the_claim_is_the_tenant_and_the_header_is_ignored() -> None:
 @pytest.mark.parametrize(
     "text", ["null", "None", "nil", "<nil>", "", "[]", "[a b]", "undefined", "NULL", "map[]", None, ["a"]]
 )
-def test_a_claim_without_a_value_is_no_tenant_and_no_subject(text: Any) -> None:
+def test_empty_claim_is_no_tenant_and_no_subject(text: Any) -> None:
     assert refused(authorized(event(), jwt(tenant_code=text)), 403) is None
     assert refused(authorized(event(), jwt(tenant_code="tenant1", sub=text)), 403) is None
     assert parsed(authorized(event(), jwt(tenant_code="t", sub=text, client_id="c"))).subject == "c"
@@ -92,14 +92,14 @@ def test_a_claim_without_a_value_is_no_tenant_and_no_subject(text: Any) -> None:
     ],
     ids=str,
 )
-def test_the_groups_of_a_token_are_read_strictly(claims: Any, groups: list[str]) -> None:
+def test_token_groups_are_parsed_strictly(claims: Any, groups: list[str]) -> None:
     assert sorted(parsed(authorized(event(), jwt(tenant_code="t", **claims))).groups) == groups
     assert parsed(event()).groups == frozenset()
 
 
 @pytest.mark.parametrize("text", ["null", "undefined", "None"])
 @pytest.mark.parametrize("name", ["X-Tenant-Code", "Idempotency-Key"])
-def test_a_header_without_a_value_is_refused(name: str, text: str) -> None:
+def test_empty_header_is_refused(name: str, text: str) -> None:
     given = event("handle_request_task")
 
     errors = refused(having(given, **{name.lower().replace("-", "_"): text}), 400)
@@ -112,11 +112,11 @@ def test_orders_have_no_tenant() -> None:
     assert parsed(authorized(event("handle_request"), jwt())).tenant_code == ""
 
 
-def test_without_an_authorizer_nothing_is_answered() -> None:
+def test_without_an_authorizer_every_request_is_refused() -> None:
     assert refused(authorized(event(), {}), 403) is None
 
 
-def test_every_session_of_a_role_is_one_caller() -> None:
+def test_all_sessions_of_a_role_are_one_caller() -> None:
     first = parsed(event())
     other = authorized(event(), {"iam": {"callerId": "AROAEXAMPLE:other"}})
     another = authorized(event(), {"iam": {"callerId": "AROAOTHER:shop"}})
@@ -148,8 +148,8 @@ def test_every_session_of_a_role_is_one_caller() -> None:
     ],
     ids=lambda one: repr(one)[:40],
 )
-def test_what_is_no_json_object_has_an_error_of_its_own(body: str | bytes, pointer: str, detail: str) -> None:
-    """API Gateway delivers bytes in base64, or as text with a replacement for each that is not UTF-8."""
+def test_body_that_is_not_a_json_object_has_its_own_error(body: str | bytes, pointer: str, detail: str) -> None:
+    """API Gateway delivers bytes in base64, or as text with a replacement for each invalid UTF-8 byte."""
     given = event("handle_request", body=body)
     if isinstance(body, bytes):
         given |= {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}
@@ -157,12 +157,12 @@ def test_what_is_no_json_object_has_an_error_of_its_own(body: str | bytes, point
     assert (pointer, detail) in errors
 
 
-def test_a_mark_before_the_body_is_ignored() -> None:
+def test_byte_order_mark_is_ignored() -> None:
     given = event("handle_request")
     assert parsed({**given, "body": "\ufeff" + given["body"]}).body == json.loads(given["body"])
 
 
-def test_a_body_may_have_256_kib() -> None:
+def test_body_is_limited_to_256_kib() -> None:
     text = json.dumps(read_json(EVENTS["handle_request"])["body"])
 
     assert refused(event("handle_request", body="x" * (MAX_BODY + 1)), 413) is None
@@ -170,7 +170,7 @@ def test_a_body_may_have_256_kib() -> None:
     assert refused(event("handle_request", body=text + " " * (MAX_BODY - len(text))), 400)
 
 
-def test_a_binary_body_is_read_too() -> None:
+def test_binary_body_is_accepted() -> None:
     given = event("handle_request")
     encoded = base64.b64encode(given["body"].encode()).decode()
 
@@ -178,18 +178,18 @@ def test_a_binary_body_is_read_too() -> None:
     assert refused({**given, "body": "%", "isBase64Encoded": True}, 400)
 
 
-def test_another_content_type_is_refused() -> None:
+def test_other_content_type_is_refused() -> None:
     assert refused(having(event("handle_request"), content_type="text/plain"), 415) is None
     assert parsed(having(event("handle_request"), content_type="Application/JSON; charset=utf-8")).body
 
 
-def test_unknown_and_invalid_parameters_are_named_together() -> None:
+def test_unknown_and_invalid_parameters_are_reported_together() -> None:
     given = event("handle_request_orders", queryStringParameters={"status": "Old", "limit": "x", "statsu": "New"})
 
     assert {one["parameter"] for one in refused(given, 400)} == {"status", "limit", "statsu"}
 
 
-def test_a_key_may_be_encoded_once_more() -> None:
+def test_key_may_still_be_url_encoded() -> None:
     given = event("handle_request_key")
     encoded = {name: value.replace("#", "%23") for name, value in given["pathParameters"].items()}
 
@@ -199,7 +199,7 @@ def test_a_key_may_be_encoded_once_more() -> None:
 @pytest.mark.parametrize(
     ("route", "status"), [("PUT /orders", 405), ("GET /nothing", 404), ("POST /orders/", 404), ("GET /orders/", 404)]
 )
-def test_another_route_or_method_is_a_problem(route: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_route_or_method_is_a_problem(route: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     method, _, path = route.partition(" ")
     given = event(routeKey="$default", rawPath=path)
     given["requestContext"]["http"] = {"method": method}

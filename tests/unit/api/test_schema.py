@@ -1,4 +1,4 @@
-"""The validator of requests: it agrees with a library, and names everything that is wrong at once."""
+"""The validator of requests: it agrees with a library, and reports all errors at once."""
 
 import time
 from collections.abc import Iterator
@@ -78,30 +78,30 @@ def mutated(data: st.DataObject, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("route", BODIES)
-def test_the_bodies_are_valid(route: str) -> None:
+def test_bodies_are_valid(route: str) -> None:
     assert own(SCHEMAS[route], BODIES[route]) == set()
 
 
-def test_every_body_is_tried() -> None:
+def test_every_body_is_tested() -> None:
     assert set(BODIES) == set(SCHEMAS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("route", BODIES)
 @given(data=st.data())
-def test_it_agrees_with_a_library(route: str, data: st.DataObject) -> None:
+def test_validator_agrees_with_a_library(route: str, data: st.DataObject) -> None:
     value = mutated(data, BODIES[route])
 
     assert (own(SCHEMAS[route], value) == set()) == librarys(SCHEMAS[route], value)
 
 
-def test_a_trailing_newline_is_not_part_of_a_match() -> None:
+def test_trailing_newline_is_not_part_of_a_match() -> None:
     order = {**BODIES["POST /orders"], "order_id": "o-1\n"}
 
     assert own(SCHEMAS["POST /orders"], order) == {"/order_id"}
 
 
-def test_everything_that_is_wrong_is_named_by_its_pointer() -> None:
+def test_every_error_is_reported_by_its_pointer() -> None:
     order = {**BODIES["POST /orders"], "items": [{"sku": "", "quantity": True}], "a/b~": 1, "currency": "yen"}
 
     assert own(SCHEMAS["POST /orders"], order) == {
@@ -142,13 +142,13 @@ def keywords(schema: Any) -> set[str]:
     return set(schema).union(*map(keywords, below))
 
 
-def test_no_request_uses_a_keyword_that_the_validator_does_not_know() -> None:
+def test_requests_use_only_keywords_known_to_the_validator() -> None:
     parameters = [one["schema"] for _, operation in DOCUMENT.operations() for one in operation.parameters]
 
     assert set().union(*map(keywords, [*SCHEMAS.values(), *parameters])) <= KEYWORDS
 
 
 @pytest.mark.parametrize("bad", BAD_ORDERS, ids=lambda bad: bad.name)
-def test_the_document_refuses_the_orders_that_the_saga_refuses(bad: BadOrder) -> None:
-    """Only the saga sees that two lines have one SKU."""
+def test_document_refuses_the_orders_refused_by_the_saga(bad: BadOrder) -> None:
+    """Only the saga can see that two lines have one SKU."""
     assert bool(own(SCHEMAS["POST /orders"], bad.document)) == ("one SKU" not in bad.name)

@@ -1,4 +1,4 @@
-"""Tasks over HTTP: a tenant names its own objects only."""
+"""Tasks over HTTP: a tenant can only name its own objects."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +24,7 @@ def create(*keys: str) -> int:
     return tasks.create_task(Request("POST /tasks", "tenant1", "p", {}, {}, body), ENVIRONMENT).status
 
 
-def test_a_tenant_may_name_its_own_objects(created: list[Any]) -> None:
+def test_tenant_may_name_its_own_objects(created: list[Any]) -> None:
     assert create("tenant1/a.bin", "tenant1/b/..c") == 202
     assert len(created) == 1
 
@@ -33,7 +33,7 @@ def test_a_tenant_may_name_its_own_objects(created: list[Any]) -> None:
     "key",
     ["tenant2/a.bin", "a.bin", "tenant1", "tenant10/a.bin", "/tenant1/a.bin", "tenant1/../tenant2/a", "TENANT1/a"],
 )
-def test_an_object_of_another_tenant_is_refused_by_its_path(created: list[Any], key: str) -> None:
+def test_object_of_another_tenant_is_refused_with_its_path(created: list[Any], key: str) -> None:
     with pytest.raises(Problem) as refused:
         create("tenant1/a.bin", key)
 

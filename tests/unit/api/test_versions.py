@@ -1,4 +1,4 @@
-"""The versions of a key, page by page: each page tells the same of the version whose turn it is."""
+"""The versions of a key, page by page: every page agrees on the version whose turn it is."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +28,7 @@ def world() -> World:
 
 @pytest.fixture
 def read(world: World, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The keys of CommandsTable that are read."""
+    """The keys read from CommandsTable."""
     found: list[Any] = []
 
     def batch_get_item(*, RequestItems: Any) -> Any:
@@ -50,7 +50,7 @@ def pages(tables: Tables) -> list[Any]:
         values = {**values, "cursor": found[-1]["cursor"]}
 
 
-def test_every_page_says_what_the_key_waits_for(world: World, read: list[Any]) -> None:
+def test_every_page_shows_what_the_key_waits_for(world: World, read: list[Any]) -> None:
     found = pages(world.tables)
 
     assert [page["waits_for"] for page in found] == ["its state set_ttl_command"] * 3
@@ -60,7 +60,7 @@ def test_every_page_says_what_the_key_waits_for(world: World, read: list[Any]) -
     ]
 
 
-def test_a_page_reads_no_command_but_the_one_whose_turn_it_is(world: World, read: list[Any]) -> None:
+def test_page_reads_only_the_command_whose_turn_it_is(world: World, read: list[Any]) -> None:
     """A row may have 100 KiB, and a page 100 versions."""
     pages(world.tables)
     assert read == ["ORDER#order123@1"] * 3
@@ -77,7 +77,7 @@ def test_a_page_reads_no_command_but_the_one_whose_turn_it_is(world: World, read
     "at",
     ["2026-02-30T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00+24:00"],
 )
-def test_a_time_that_no_clock_shows_is_refused(world: World, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_time_is_refused(world: World, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "dynamodb", lambda: world.client)
     request = Request("GET /keys/{pk}/{sk}", "tenant1", "p", {**KEY, "at": at}, {})
     with pytest.raises(Problem) as refused:

@@ -37,7 +37,7 @@ def answers(world: ApprovalWorld) -> list[object]:
     return [json.loads(output) for _, output in world.states.answered]
 
 
-def test_a_record_and_its_token_are_written_together(world: ApprovalWorld) -> None:
+def test_record_and_token_are_written_together(world: ApprovalWorld) -> None:
     token = world.states.wait()
 
     assert world.ask(token) == {"approval_id": ID, "status": "WAITING"}
@@ -49,7 +49,7 @@ def test_a_record_and_its_token_are_written_together(world: ApprovalWorld) -> No
 
 
 @pytest.mark.parametrize(("decision", "status"), [("approve", "APPROVED"), ("reject", "REJECTED")])
-def test_a_decision_is_written_once_and_reaches_the_state(world: ApprovalWorld, decision: str, status: str) -> None:
+def test_decision_is_written_once_and_reaches_the_state(world: ApprovalWorld, decision: str, status: str) -> None:
     world.ask()
 
     assert world.decide(decision, comment=SECRET) == status
@@ -68,7 +68,7 @@ def test_a_decision_is_written_once_and_reaches_the_state(world: ApprovalWorld, 
     assert not world.table.owed()
 
 
-def test_the_same_decision_again_keeps_the_first_and_the_other_is_refused(world: ApprovalWorld) -> None:
+def test_repeated_decision_keeps_the_first_and_another_is_refused(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve", comment="first")
     before = world.approval
@@ -81,7 +81,7 @@ def test_the_same_decision_again_keeps_the_first_and_the_other_is_refused(world:
 
 
 @pytest.mark.parametrize("by", ["Ann O'Hara", "ann ohara", "O\u2019HARA, Ann", "\uff21nn\u200b O\u0301hara"])
-def test_nobody_decides_an_own_request_in_any_spelling(world: ApprovalWorld, by: str) -> None:
+def test_nobody_decides_their_own_request_in_any_spelling(world: ApprovalWorld, by: str) -> None:
     world.ask(requested_by="Ann O'Hara")
     before = world.approval
 
@@ -97,7 +97,7 @@ def test_nobody_decides_an_own_request_in_any_spelling(world: ApprovalWorld, by:
 
 
 @pytest.mark.parametrize(("requested_by", "by", "same"), [("\U0001f642", "\U0001f642", True), ("-", "--", False)])
-def test_names_without_letters_are_compared_by_their_signs(
+def test_names_without_letters_are_compared_by_their_characters(
     world: ApprovalWorld, requested_by: str, by: str, same: bool
 ) -> None:
     world.ask(requested_by=requested_by)
@@ -109,13 +109,13 @@ def test_names_without_letters_are_compared_by_their_signs(
         assert world.decide("approve", by) == "APPROVED"
 
 
-def test_an_approval_may_do_without_four_eyes(world: ApprovalWorld) -> None:
+def test_approval_may_waive_four_eyes(world: ApprovalWorld) -> None:
     world.ask(requested_by="ann", four_eyes=False)
 
     assert world.decide("approve", "ann") == "APPROVED"
 
 
-def test_a_record_of_an_earlier_release_has_four_eyes_and_takes_its_state_again(world: ApprovalWorld) -> None:
+def test_record_of_an_earlier_release_has_four_eyes_and_accepts_its_state(world: ApprovalWorld) -> None:
     world.ask(requested_by="ann")
     key = {"approval_id": {"S": ID}}
     world.client.update_item(TableName=world.table.name, Key=key, UpdateExpression="REMOVE four_eyes")
@@ -126,8 +126,8 @@ def test_a_record_of_an_earlier_release_has_four_eyes_and_takes_its_state_again(
     assert world.decide("approve", "bob") == "APPROVED"
 
 
-def test_the_payload_of_an_earlier_release_keeps_its_hash() -> None:
-    """A state that was asked before a deployment asks again after it."""
+def test_payload_of_an_earlier_release_keeps_its_hash() -> None:
+    """A state that asked before a deployment asks again after it."""
     given = read_json(ROOT / "events/approvals/request_approval.json")
     del given["about"]
     request = parse_request({**given, "requested_by": "account-opening"})
@@ -136,7 +136,7 @@ def test_the_payload_of_an_earlier_release_keeps_its_hash() -> None:
     assert structs.replace(request, four_eyes=False).payload_hash != request.payload_hash
 
 
-def test_a_decision_belongs_to_the_round_that_was_read(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decision_belongs_to_the_round_that_was_read(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another execution of the name asks in between, and its requester is another person."""
     world.ask()
     seen = world.approval
@@ -149,7 +149,7 @@ def test_a_decision_belongs_to_the_round_that_was_read(world: ApprovalWorld, mon
         world.decide("approve")
 
 
-def test_100_deciders_at_once_make_one_decision(world: ApprovalWorld) -> None:
+def test_100_concurrent_deciders_make_one_decision(world: ApprovalWorld) -> None:
     world.ask()
 
     def decide(number: int) -> str:
@@ -168,7 +168,7 @@ def test_100_deciders_at_once_make_one_decision(world: ApprovalWorld) -> None:
     assert len(answers(world)) == 1
 
 
-def test_nobody_decides_from_the_due_moment_on(world: ApprovalWorld) -> None:
+def test_nobody_decides_once_the_approval_is_due(world: ApprovalWorld) -> None:
     world.ask()
     world.pass_by(seconds=DUE_SECONDS)
 
@@ -183,7 +183,7 @@ def test_nobody_decides_from_the_due_moment_on(world: ApprovalWorld) -> None:
     assert (world.approval.status, world.approval.took_effect) == ("EXPIRED", True)
 
 
-def test_a_decision_just_before_it_is_due_stands(world: ApprovalWorld) -> None:
+def test_decision_just_before_the_due_time_counts(world: ApprovalWorld) -> None:
     world.ask()
     world.pass_by(seconds=DUE_SECONDS, microseconds=-1)
     assert world.sweep()["expired"] == 0
@@ -195,7 +195,7 @@ def test_a_decision_just_before_it_is_due_stands(world: ApprovalWorld) -> None:
     assert world.decide("reject", by="late") == "REJECTED"
 
 
-def test_a_retried_state_adds_its_token_and_gets_the_answer(world: ApprovalWorld) -> None:
+def test_retried_state_adds_its_token_and_gets_the_answer(world: ApprovalWorld) -> None:
     world.ask()
     world.pass_by(seconds=30)
     newest = world.states.wait()
@@ -209,7 +209,7 @@ def test_a_retried_state_adds_its_token_and_gets_the_answer(world: ApprovalWorld
     assert [token for token, _ in world.states.answered] == [newest]
 
 
-def test_a_state_that_asks_after_the_decision_is_answered_too(world: ApprovalWorld) -> None:
+def test_state_that_asks_after_the_decision_gets_it_too(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
     newest = world.states.wait()
@@ -225,7 +225,7 @@ def test_a_state_that_asks_after_the_decision_is_answered_too(world: ApprovalWor
     assert world.approval.took_effect is True
 
 
-def test_a_token_that_comes_while_the_callback_is_sent_is_not_lost(world: ApprovalWorld) -> None:
+def test_token_that_arrives_while_the_callback_is_sent_is_not_lost(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
     seen = world.approval
@@ -239,7 +239,7 @@ def test_a_token_that_comes_while_the_callback_is_sent_is_not_lost(world: Approv
 
 @dataclass
 class RowByRow:
-    """A client whose batches are no snapshot: the last row is read first. meanwhile: runs once, after that row."""
+    """A client whose batches are not snapshots: the last row is read first. meanwhile: runs once, after that row."""
 
     client: Any
     meanwhile: Callable[[], object]
@@ -257,7 +257,7 @@ class RowByRow:
         return {"Responses": {table: found}}
 
 
-def test_a_token_that_comes_while_the_tokens_are_read_is_not_lost(world: ApprovalWorld) -> None:
+def test_token_that_arrives_while_tokens_are_read_is_not_lost(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
     newest = world.states.wait()
@@ -269,7 +269,7 @@ def test_a_token_that_comes_while_the_tokens_are_read_is_not_lost(world: Approva
     assert world.approval.took_effect is True
 
 
-def test_a_lost_answer_of_step_functions_is_looked_up_in_the_history(world: ApprovalWorld) -> None:
+def test_lost_answer_of_step_functions_is_looked_up_in_the_history(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("reject")
     world.states.loses = 1
@@ -283,7 +283,7 @@ def test_a_lost_answer_of_step_functions_is_looked_up_in_the_history(world: Appr
     assert len(answers(world)) == 1
 
 
-def test_a_lost_stream_record_is_made_up_for_by_the_sweep(world: ApprovalWorld) -> None:
+def test_sweep_makes_up_for_a_lost_stream_record(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
     assert world.sweep()["answered"] == 0
@@ -316,7 +316,7 @@ def test_duplicate_and_late_records_send_nothing(world: ApprovalWorld) -> None:
 
 
 @pytest.mark.parametrize("status", ["ABORTED", "FAILED", "TIMED_OUT", "SUCCEEDED"])
-def test_an_execution_that_ended_by_other_means_cancels(world: ApprovalWorld, status: str) -> None:
+def test_execution_that_ended_otherwise_cancels_the_approval(world: ApprovalWorld, status: str) -> None:
     world.ask()
     world.pass_by(seconds=5)
     world.states.end(status, world.at)
@@ -331,7 +331,7 @@ def test_an_execution_that_ended_by_other_means_cancels(world: ApprovalWorld, st
     assert "took_effect" not in world.approval.values
 
 
-def test_a_decision_between_the_end_and_cancelled_took_no_effect(world: ApprovalWorld) -> None:
+def test_decision_between_the_end_and_the_cancel_took_no_effect(world: ApprovalWorld) -> None:
     world.ask()
     world.states.end("ABORTED", world.at)
     seen = world.approval
@@ -344,7 +344,7 @@ def test_a_decision_between_the_end_and_cancelled_took_no_effect(world: Approval
     assert not world.table.owed()
 
 
-def test_a_late_event_does_not_cancel_a_redriven_execution(world: ApprovalWorld) -> None:
+def test_late_event_does_not_cancel_a_redriven_execution(world: ApprovalWorld) -> None:
     world.ask()
     world.states.end("ABORTED", world.at)
     world.pass_by(seconds=5)
@@ -357,7 +357,7 @@ def test_a_late_event_does_not_cancel_a_redriven_execution(world: ApprovalWorld)
     assert world.recovery.review(ID, world.at) == "waiting"
 
 
-def test_a_cancel_loses_against_a_redriven_state_that_asks(world: ApprovalWorld) -> None:
+def test_cancel_loses_to_a_redriven_state_that_asks(world: ApprovalWorld) -> None:
     world.ask()
     seen = world.approval
     world.ask(world.states.wait())
@@ -366,7 +366,7 @@ def test_a_cancel_loses_against_a_redriven_state_that_asks(world: ApprovalWorld)
     assert len(world.tokens) == 2
 
 
-def test_a_redriven_execution_asks_people_again(world: ApprovalWorld) -> None:
+def test_redriven_execution_asks_people_again(world: ApprovalWorld) -> None:
     world.ask()
     world.states.end("ABORTED", world.at)
     world.recovery.review(ID, world.at)
@@ -382,7 +382,7 @@ def test_a_redriven_execution_asks_people_again(world: ApprovalWorld) -> None:
     assert world.approval.took_effect is True
 
 
-def test_a_redriven_execution_gets_the_decision_that_took_no_effect(world: ApprovalWorld) -> None:
+def test_redriven_execution_gets_the_decision_that_took_no_effect(world: ApprovalWorld) -> None:
     world.ask()
     world.states.end("TIMED_OUT", world.at)
     world.decide("reject")
@@ -397,7 +397,7 @@ def test_a_redriven_execution_gets_the_decision_that_took_no_effect(world: Appro
 
 @dataclass
 class Subject:
-    """A row that approvals are about."""
+    """A row with approvals."""
 
     world: ApprovalWorld
 
@@ -425,7 +425,7 @@ def subject(world: ApprovalWorld) -> Subject:
 
 
 @pytest.mark.parametrize("status", ["", "APPROVED", "FAILED"])
-def test_nobody_is_asked_about_what_is_decided_or_not_there(
+def test_nobody_is_asked_about_a_decided_or_missing_approval(
     world: ApprovalWorld, subject: Subject, status: str
 ) -> None:
     if status:
@@ -436,7 +436,7 @@ def test_nobody_is_asked_about_what_is_decided_or_not_there(
     assert (list(world.rows()), subject.asked_at) == ([], None)
 
 
-def test_a_row_shows_that_somebody_was_asked_about_it(world: ApprovalWorld, subject: Subject) -> None:
+def test_row_shows_that_somebody_was_asked(world: ApprovalWorld, subject: Subject) -> None:
     subject.write("SUBMITTED")
     world.ask(about=subject.about)
 
@@ -444,7 +444,7 @@ def test_a_row_shows_that_somebody_was_asked_about_it(world: ApprovalWorld, subj
 
 
 @pytest.mark.parametrize("before", ["WAITING", "APPROVED", "CANCELLED"])
-def test_a_redriven_state_gets_no_answer_about_what_is_decided(
+def test_redriven_state_gets_no_answer_from_a_decided_approval(
     world: ApprovalWorld, subject: Subject, before: str
 ) -> None:
     subject.write("IN_REVIEW")
@@ -463,7 +463,7 @@ def test_a_redriven_state_gets_no_answer_about_what_is_decided(
     assert seen.status == before
 
 
-def test_a_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -> None:
+def test_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -> None:
     token = world.states.wait()
     world.states.end("ABORTED", world.at)
     world.pass_by(seconds=10)
@@ -474,7 +474,7 @@ def test_a_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -
     assert world.sweep()["cancelled"] == 1
 
 
-def test_another_execution_under_the_name_is_refused_until_90_days_later(world: ApprovalWorld) -> None:
+def test_name_is_refused_to_another_execution_for_90_days(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
     world.send()
@@ -489,7 +489,7 @@ def test_another_execution_under_the_name_is_refused_until_90_days_later(world: 
     assert world.approval.round == 2
 
 
-def test_the_same_name_90_days_later_is_not_answered_with_the_old_decision(world: ApprovalWorld) -> None:
+def test_name_reused_after_90_days_does_not_get_the_old_decision(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
     world.send()
@@ -499,7 +499,7 @@ def test_the_same_name_90_days_later_is_not_answered_with_the_old_decision(world
     assert len(answers(world)) == 1
 
 
-def test_a_name_with_dots_is_one_approval(world: ApprovalWorld) -> None:
+def test_name_with_dots_is_one_approval(world: ApprovalWorld) -> None:
     arn = ARN.replace("a-1", "v1.2.review")
 
     answer = world.ask(execution_arn=arn)
@@ -508,7 +508,7 @@ def test_a_name_with_dots_is_one_approval(world: ApprovalWorld) -> None:
     assert world.decide("approve", approval_id=answer["approval_id"]) == "APPROVED"
 
 
-def test_the_last_resort_is_reported(world: ApprovalWorld, caplog: pytest.LogCaptureFixture) -> None:
+def test_last_resort_is_logged(world: ApprovalWorld, caplog: pytest.LogCaptureFixture) -> None:
     world.ask()
     world.states.time_out()
     world.states.end("FAILED", world.at)
@@ -518,7 +518,7 @@ def test_the_last_resort_is_reported(world: ApprovalWorld, caplog: pytest.LogCap
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == ["waiting state timed out"]
 
 
-def test_an_execution_that_is_gone_leaves_the_approval_until_it_is_due(world: ApprovalWorld) -> None:
+def test_missing_execution_leaves_the_approval_until_it_is_due(world: ApprovalWorld) -> None:
     world.ask()
     world.states.executions.clear()
     assert world.sweep()["cancelled"] == 0
@@ -530,7 +530,7 @@ def test_an_execution_that_is_gone_leaves_the_approval_until_it_is_due(world: Ap
     assert world.approval.took_effect is False
 
 
-def test_what_stays_owed_or_due_is_counted_for_the_alarms(
+def test_owed_and_due_approvals_are_counted_for_the_alarms(
     world: ApprovalWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.ask()
@@ -549,7 +549,7 @@ def test_what_stays_owed_or_due_is_counted_for_the_alarms(
     ] == [(1, 1)]
 
 
-def test_a_sweep_looks_at_a_part_of_what_waits(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_examines_part_of_the_backlog(world: ApprovalWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_LOOKED_AT == 500
     monkeypatch.setattr("approvals.recovery.MAX_LOOKED_AT", 1)
     for number in (1, 2, 3):
@@ -560,7 +560,7 @@ def test_a_sweep_looks_at_a_part_of_what_waits(world: ApprovalWorld, monkeypatch
     assert [world.sweep()["cancelled"] for _ in range(4)] == [1, 1, 1, 0]
 
 
-def test_an_unknown_approval_is_not_found_nor_are_its_tokens(world: ApprovalWorld) -> None:
+def test_unknown_approval_and_its_tokens_are_not_found(world: ApprovalWorld) -> None:
     world.ask()
 
     for approval_id in ("nope", "account-opening.a-2.review"):
@@ -581,7 +581,7 @@ def test_an_unknown_approval_is_not_found_nor_are_its_tokens(world: ApprovalWorl
         ({"status": "APPROVED"}, "status"),
     ],
 )
-def test_a_bad_decision_names_the_field_and_writes_nothing(
+def test_invalid_decision_names_the_field_and_writes_nothing(
     world: ApprovalWorld, changes: dict[str, Any], field: str
 ) -> None:
     world.ask()
@@ -611,7 +611,7 @@ def test_a_bad_decision_names_the_field_and_writes_nothing(
         ({"comment": "-"}, "comment"),
     ],
 )
-def test_a_bad_request_names_the_field_and_writes_nothing(
+def test_invalid_request_names_the_field_and_writes_nothing(
     world: ApprovalWorld, changes: dict[str, object], field: str
 ) -> None:
     with pytest.raises(InvalidApproval, match=f"^{field}: "):

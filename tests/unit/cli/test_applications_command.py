@@ -20,7 +20,7 @@ OWN = "a-1"
 
 
 class Office:
-    """A stack with Ada's application in it. No function answers."""
+    """A stack with Ada's application. No function responds."""
 
     def __init__(self) -> None:
         self.world = AccountWorld(client())
@@ -33,7 +33,7 @@ class Office:
         self.stack._clients.update(dynamodb=client(), stepfunctions=self.executions)
 
     def start_execution(self, *, name: str, input: str, **_: str) -> None:
-        """A recovery that ends at once."""
+        """Start a recovery that ends at once."""
         assert json.loads(input) == setup_input(OWN)
         self.executions.put("recovery", name, self.outcome, *state("RemoveCustomer", SUCCEEDED), input=input)
         if self.outcome == "SUCCEEDED":
@@ -56,7 +56,7 @@ def document(ended: Ended) -> Any:
 
 
 @pytest.mark.parametrize("words", [("show", OWN), ("list",), ("list", "--status", "SUBMITTED")])
-def test_json_says_nothing_of_who_applies(office: Office, words: tuple[str, ...]) -> None:
+def test_json_does_not_show_who_applies(office: Office, words: tuple[str, ...]) -> None:
     shown = stepwise("applications", *words, "--json")
     found = document(shown)
     (own,) = found["applications"] if words[0] == "list" else [found]
@@ -69,11 +69,11 @@ def test_json_says_nothing_of_who_applies(office: Office, words: tuple[str, ...]
 
 
 @pytest.mark.usefixtures("office")
-def test_a_list_is_of_one_status() -> None:
+def test_list_shows_one_status() -> None:
     assert document(stepwise("applications", "list", "--status", "FAILED", "--json")) == {"applications": []}
 
 
-def test_barred_names_are_shown_to_a_person_only(office: Office) -> None:
+def test_barred_names_are_shown_only_to_a_person(office: Office) -> None:
     Screening(office.screening).bar("Mallory Doe", "ann", AT)
 
     assert "doe mallory" in stepwise("applications", "barred", "list").out
@@ -83,7 +83,7 @@ def test_barred_names_are_shown_to_a_person_only(office: Office) -> None:
     assert stepwise("applications", "barred", "remove", "doe, Mallory").code == 3
 
 
-def test_a_limit_is_set_for_checks_from_now_on(office: Office) -> None:
+def test_limit_applies_to_future_checks(office: Office) -> None:
     was = document(stepwise("applications", "limits", "show", "--json"))["limits"]
     own = {"limit": "max_customers_at_address", "value": 7, "default": 5}
 
@@ -104,7 +104,7 @@ def test_recover_undoes_a_failed_setup_even_if_its_execution_is_lost(office: Off
     assert [one["state"] for one in found["recovery"]["states"]] == ["RemoveCustomer"]
 
 
-def test_recover_shows_the_states_and_ends_with_1_if_something_is_left(office: Office) -> None:
+def test_recover_shows_the_states_and_exits_with_1_if_something_is_left(office: Office) -> None:
     office.world.call("RegisterCustomer", of=OWN)
     office.outcome = "FAILED"
     ended = stepwise("applications", "recover", OWN)
@@ -114,7 +114,7 @@ def test_recover_shows_the_states_and_ends_with_1_if_something_is_left(office: O
 
 
 @pytest.mark.parametrize("status", ["", "RUNNING"])
-def test_a_setup_that_has_not_begun_or_runs_is_not_recovered(office: Office, status: str) -> None:
+def test_setup_that_is_running_or_not_started_is_not_recovered(office: Office, status: str) -> None:
     if status:
         office.executions.put("setup", OWN, status, input=json.dumps(setup_input(OWN)))
     ended = stepwise("applications", "recover", OWN, "--json")
@@ -125,7 +125,7 @@ def test_a_setup_that_has_not_begun_or_runs_is_not_recovered(office: Office, sta
 
 @pytest.mark.parametrize("verb", ["show", "recover"])
 @pytest.mark.usefixtures("office")
-def test_an_unknown_application_is_not_found(verb: str) -> None:
+def test_unknown_application_is_not_found(verb: str) -> None:
     error = json.loads(stepwise("applications", verb, "a-2", "--json").err)["error"]
 
     assert (error["kind"], error["type"]) == ("not_found", "ApplicationNotFound")

@@ -1,4 +1,4 @@
-"""Commands that decide, count or replay: they ask, refuse and name causes before something is lost."""
+"""Commands that decide, count or replay: they ask, refuse and explain before anything is lost."""
 
 import json
 import re
@@ -51,7 +51,9 @@ def completed(shop: Shop) -> Shop:
 
 @pytest.mark.parametrize("more", [("release",), ("resolve", "--result", '"ch_2"'), ("resolve", "--error", "E: no")])
 @pytest.mark.parametrize(("answer", "decided"), [("n\n", 0), ("", 0), ("y\n", 1)])
-def test_completed_work_is_decided_only_after_a_yes(completed: Shop, more: Any, answer: str, decided: int) -> None:
+def test_completed_work_is_decided_only_after_confirmation(
+    completed: Shop, more: Any, answer: str, decided: int
+) -> None:
     verb, *options = more
     ended = stepwise("work", verb, "o-7", "ChargeCard", "--reason", "ticket 1", *options, text=answer)
 
@@ -59,16 +61,14 @@ def test_completed_work_is_decided_only_after_a_yes(completed: Shop, more: Any, 
     assert (ended.code == 0, "COMPLETED with" in ended.out + ended.err) == (bool(decided), True)
 
 
-def test_completed_work_is_decided_without_asking_with_yes(completed: Shop) -> None:
+def test_yes_option_decides_completed_work_without_asking(completed: Shop) -> None:
     ended = stepwise("work", "release", "o-7", "ChargeCard", "--reason", "ticket 1", "--yes")
 
     assert (ended.code, len(work.record(completed.stack, "o-7", "ChargeCard").audit)) == (0, 1)
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(-9, True), (60, False)])
-def test_work_whose_outcome_nobody_knows_is_shown_with_the_commands_that_decide(
-    shop: Shop, seconds: int, told: bool
-) -> None:
+def test_work_of_unknown_outcome_is_shown_with_the_deciding_commands(shop: Shop, seconds: int, told: bool) -> None:
     now = datetime.now(UTC) + timedelta(seconds=seconds)
     leases = LeaseStore(shop.client, shop.stack.outputs["IdempotencyTable"], clock=lambda: now)
     leases.lease(RUN_JOB, "7", {}, deadline=now + timedelta(seconds=5)).acquire()
@@ -82,7 +82,7 @@ def test_work_whose_outcome_nobody_knows_is_shown_with_the_commands_that_decide(
 
 
 @pytest.mark.parametrize(("hours", "told"), [(1, True), (-1, False)])
-def test_an_overdue_approval_is_not_offered_for_a_decision(shop: Shop, hours: int, told: bool) -> None:
+def test_overdue_approval_is_not_offered_for_a_decision(shop: Shop, hours: int, told: bool) -> None:
     due = (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
     found = Approval({"approval_id": "a-1", "status": "WAITING", "due_at": due})
     with mock.patch.object(approvals, "view", return_value=found):
@@ -95,7 +95,7 @@ def test_an_overdue_approval_is_not_offered_for_a_decision(shop: Shop, hours: in
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "DISABLED"])
-def test_failing_webhooks_are_listed_with_the_commands_that_help(shop: Shop, status: str) -> None:
+def test_failing_webhooks_are_listed_with_commands_that_help(shop: Shop, status: str) -> None:
     key = WebhookKey("t1", WEBHOOK)
     fields = {"address": "https://a.example", "events": ["import"], "status": status}
     lost = {"event_id": EVENT, "type": "import.completed", "attempts": 1, "body": "{}", "failed_at": "2026-11-22"}
@@ -114,13 +114,13 @@ def test_failing_webhooks_are_listed_with_the_commands_that_help(shop: Shop, sta
 # --- replay ---
 
 
-def test_replay_of_an_order_that_is_not_there_says_so(shop: Shop) -> None:
+def test_replay_of_a_missing_order_says_so(shop: Shop) -> None:
     ended = stepwise("replay", "--order-id", "nope")
 
     assert (ended.code != 0, "OrderNotFound: there is no order nope" in ended.err) == (True, True)
 
 
-def test_dry_run_says_what_would_be(shop: Shop) -> None:
+def test_dry_run_shows_the_changes(shop: Shop) -> None:
     shop.commit(ORDER, "ProcessOrder")
     ended = stepwise("replay", "--order-id", ORDER_ID, "--dry-run")
 
@@ -155,7 +155,7 @@ def test_only_a_confirmed_order_is_revenue(status: str, revenue: int) -> None:
 
 
 class _Imports:
-    """Step Functions with one import that was stopped. written: the keys of results, by the state that wrote each."""
+    """Step Functions with one stopped import. written: the keys of results, by the state that wrote each."""
 
     def __init__(self, written: Mapping[str, str]) -> None:
         fields = {"ResultCsvFileCreate": ("result_csv_file_create", "key")}
@@ -177,7 +177,7 @@ class _Imports:
         )
 
 
-def test_failed_import_names_its_file_and_the_command_that_goes_on(shop: Shop) -> None:
+def test_failed_import_shows_its_file_and_the_command_to_resume(shop: Shop) -> None:
     given = {"input": '{"key": "manual/users/TestFile_20261122.csv"}', "startDate": NOW, "name": "i-1"}
     states = SimpleNamespace(describe_execution=lambda **_: {"status": "FAILED", "error": "InvalidHeader", **given})
     shop.stack._clients.update(stepfunctions=states)
@@ -200,7 +200,7 @@ def test_failed_import_names_its_file_and_the_command_that_goes_on(shop: Shop) -
     ],
     ids=str,
 )
-def test_stopped_import_names_its_result(shop: Shop, written: Mapping[str, str], key: str) -> None:
+def test_stopped_import_shows_its_result(shop: Shop, written: Mapping[str, str], key: str) -> None:
     """A newer import of the file may own the usual key."""
     shop.stack._clients.update(stepfunctions=_Imports(written))
     outputs = {**shop.stack.outputs, "UserImportArn": "arn:stateMachine:i", "UsersBucket": "users"}
@@ -213,7 +213,7 @@ def test_stopped_import_names_its_result(shop: Shop, written: Mapping[str, str],
     assert re.findall(r"--retry-of (\S+)", ended.err) == ([key] if key else [])
 
 
-def test_suggested_import_has_the_options_of_the_one_before(shop: Shop) -> None:
+def test_suggested_import_keeps_the_options_of_the_previous_one(shop: Shop) -> None:
     options = ("--instance-id", "b-1", "--encoding", "cp932")
     outputs = {**shop.stack.outputs, "UserImportArn": "arn:stateMachine:i", "UsersBucket": "users"}
     object.__setattr__(shop.stack, "outputs", outputs)
@@ -241,7 +241,7 @@ def test_suggested_import_has_the_options_of_the_one_before(shop: Shop) -> None:
 
 @pytest.fixture
 def emulators() -> Iterator[dict[int, Emulator]]:
-    """Emulators by port, of which none is a process."""
+    """Emulators by port, none of which is a process."""
     found: dict[int, Emulator] = {}
 
     def start(port: int, **_: Any) -> Emulator:
@@ -267,7 +267,7 @@ def emulators() -> Iterator[dict[int, Emulator]]:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit(143)])
 @pytest.mark.parametrize("before", [True, False])
-def test_interrupted_start_leaves_no_emulator_that_it_started(
+def test_interrupted_start_leaves_no_emulator_of_its_own(
     emulators: dict[int, Emulator], stop: Any, before: bool
 ) -> None:
     if before:
@@ -281,7 +281,7 @@ def test_interrupted_start_leaves_no_emulator_that_it_started(
     assert (ended.code != 0, bool(emulators)) == (True, before)
 
 
-def test_start_waits_for_an_emulator_that_another_start_has_not_finished(emulators: dict[int, Emulator]) -> None:
+def test_start_waits_for_an_emulator_that_another_start_is_starting(emulators: dict[int, Emulator]) -> None:
     emulators[4999] = Emulator(4999, 1, 1.0)
     late = emulator.LocalStackError("it did not answer")
     with (
@@ -293,7 +293,7 @@ def test_start_waits_for_an_emulator_that_another_start_has_not_finished(emulato
     assert (ended.code, ended.err) == (5, "LocalStackError: it did not answer\n")
 
 
-def test_stop_names_the_stack_that_runs_on_another_port(emulators: dict[int, Emulator]) -> None:
+def test_stop_names_the_stack_on_another_port(emulators: dict[int, Emulator]) -> None:
     emulators[4999] = Emulator(4999, 1, 1.0)
     told = stepwise("stop", "--port", "4998").out
 
@@ -301,7 +301,7 @@ def test_stop_names_the_stack_that_runs_on_another_port(emulators: dict[int, Emu
     assert emulators
 
 
-def test_stop_everywhere_stops_what_make_up_started(emulators: dict[int, Emulator]) -> None:
+def test_stop_everywhere_stops_stacks_started_by_make_up(emulators: dict[int, Emulator]) -> None:
     emulators |= {
         4997: Emulator(4997, 1, 1.0),
         4999: Emulator(4999, 1, 1.0),

@@ -1,4 +1,4 @@
-"""No terminal obeys the data in what a program prints, and a reader that has ended ends it quietly."""
+"""Output is safe for terminals, and a closed pipe ends the program quietly."""
 
 import io
 import json
@@ -42,7 +42,7 @@ def drawn(*what: Any, terminal: bool = False) -> str:
 
 
 @given(texts)
-def test_no_text_leaves_a_character_that_a_terminal_obeys(text: str) -> None:
+def test_no_text_keeps_a_terminal_control_character(text: str) -> None:
     stream = io.StringIO()
     Door(stream).write(text)
     table = views.table(text, [text], [[text], [Text(text)], [views.cell({text: [text]})]])
@@ -53,21 +53,21 @@ def test_no_text_leaves_a_character_that_a_terminal_obeys(text: str) -> None:
 
 
 @given(st.recursive(texts | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(texts, inner)))
-def test_json_has_every_value_and_no_character_that_a_terminal_obeys(value: Any) -> None:
+def test_json_has_every_value_and_no_terminal_control_character(value: Any) -> None:
     text = output.json_text(value, indent=1)
 
     assert json.loads(text) == value
     assert not OBEYED.search(text)
 
 
-def test_text_of_others_is_shown_as_it_is_and_ours_is_styled() -> None:
+def test_foreign_text_is_shown_verbatim_and_ours_is_styled() -> None:
     shown = drawn(Text(HOSTILE, style="red"), terminal=True)
 
     assert "a\\x1b[2J\\x9b31m\\u202eb\\x07\\x0d\\x7f[/red]:tea:\\ud800" in shown
     assert "\x1b[31m" in shown.replace("\\x9b31m", "")
 
 
-def test_progress_passes_the_door() -> None:
+def test_progress_output_is_sanitized_too() -> None:
     stream = io.StringIO()
     stream.isatty = lambda: True  # type: ignore[method-assign]
     with redirect_stdout(stream), Progress(TextColumn("{task.description}"), console=Screen()) as bar:
@@ -78,7 +78,7 @@ def test_progress_passes_the_door() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["cp932", "ascii", "utf-8"])
-def test_a_character_that_the_terminal_lacks_is_an_escape(encoding: str) -> None:
+def test_character_missing_on_the_terminal_is_escaped(encoding: str) -> None:
     raw = io.BytesIO()
     stream = Door(io.TextIOWrapper(raw, encoding=encoding))
     stream.write("tea é 緑茶 \U0001f375 \udc82\n")
@@ -103,7 +103,7 @@ def test_data_is_unchanged_in_a_file_and_readable_on_a_terminal() -> None:
     assert terminal.getvalue() == "\\x1b[2J\\u202e\n"
 
 
-def test_a_reader_that_has_ended_ends_a_command_quietly() -> None:
+def test_closed_pipe_ends_a_command_quietly() -> None:
     read, write = os.pipe()
     os.close(read)
     ended = subprocess.run([*PROGRAM, "--help"], stdout=write, stderr=subprocess.PIPE, env=_environment(), check=False)
@@ -113,7 +113,7 @@ def test_a_reader_that_has_ended_ends_a_command_quietly() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_a_failure() -> None:
+def test_full_disk_is_a_failure() -> None:
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
             [*PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, env=_environment(), check=False
@@ -125,7 +125,7 @@ def test_a_full_disk_is_a_failure() -> None:
 @pytest.mark.parametrize(
     "path", sorted([*(TOOLS / "cli").glob("*.py"), *(TOOLS / "deployment").rglob("*.py")]), ids=str
 )
-def test_no_module_prints_around_the_door(path: Path) -> None:
+def test_no_module_bypasses_the_output(path: Path) -> None:
     code = path.read_text()
 
     assert not AROUND.search(code)

@@ -39,7 +39,7 @@ def classes(base: type[Exception]) -> Iterator[type[Exception]]:
         ("StillRunning", 6),
     ],
 )
-def test_an_error_has_the_code_of_its_kind(name: str, code: int) -> None:
+def test_error_has_the_exit_code_of_its_kind(name: str, code: int) -> None:
     for module in ("commands", "functions", "orders", "recovery", "tasks"):
         import_module(f"stepwise.operations.{module}")
     found = {one.__name__: one for base in (CommandError, IdempotencyError) for one in classes(base)}
@@ -58,20 +58,20 @@ def test_an_error_has_the_code_of_its_kind(name: str, code: int) -> None:
         (ZeroDivisionError(), 70),
     ],
 )
-def test_errors_of_others_have_a_code_too(error: Exception, code: int) -> None:
+def test_foreign_errors_have_an_exit_code_too(error: Exception, code: int) -> None:
     assert exits.code(error) == code
 
 
-def test_no_error_that_a_command_raises_is_a_defect() -> None:
+def test_no_error_raised_by_a_command_is_a_defect() -> None:
     assert all(exits.code(one.__new__(one)) != exits.DEFECT for one in classes(CommandError))
 
 
 @pytest.mark.parametrize(("code", "kind"), exits.KINDS.items())
-def test_the_document_has_every_code(code: int, kind: str) -> None:
+def test_document_lists_every_exit_code(code: int, kind: str) -> None:
     assert re.search(rf"^\| {code} \| `{kind}` \|", DOCUMENT, re.MULTILINE)
 
 
-def test_an_error_for_a_script_is_one_line_with_the_command_that_goes_on() -> None:
+def test_error_for_a_script_is_one_line_with_the_next_command() -> None:
     port = str(free_port())
     ended = stepwise("stock", "list", "--port", port, "--json")
 
@@ -85,14 +85,14 @@ def test_an_error_for_a_script_is_one_line_with_the_command_that_goes_on() -> No
     }
 
 
-def test_a_wrong_option_of_a_verb_is_one_line_for_a_script_too() -> None:
+def test_invalid_option_of_a_verb_is_one_line_for_a_script_too() -> None:
     ended = stepwise("stock", "add", "tea-01", "-5", "--json")
 
     assert (ended.code, json.loads(ended.err)["error"]["type"]) == (2, "NoSuchOption")
 
 
 @pytest.mark.slow
-def test_an_error_for_a_person_has_its_name_its_sentence_and_the_command() -> None:
+def test_error_for_a_person_has_its_name_a_sentence_and_the_command() -> None:
     port = str(free_port())
     ended = stepwise("stock", "list", "--port", port)
 

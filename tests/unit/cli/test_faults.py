@@ -23,7 +23,7 @@ def fault(gateway: GatewayClient) -> Iterator[Fault]:
             yield lambda *arguments: stepwise("fault", *arguments, "--json")
 
 
-def test_the_answer_to_one_charge_is_lost_after_its_effect(fault: Fault, gateway: GatewayClient) -> None:
+def test_answer_to_one_charge_is_lost_after_its_effect(fault: Fault, gateway: GatewayClient) -> None:
     assert fault("answer_lost", "--on", "charge").code == 0
     with pytest.raises((ConnectionError, HTTPException)):
         gateway.charge("k-1", 3000)
@@ -32,7 +32,7 @@ def test_the_answer_to_one_charge_is_lost_after_its_effect(fault: Fault, gateway
     assert gateway.charge("k-2", 3000).status == 201
 
 
-def test_a_fault_is_for_one_order_and_several_times(fault: Fault, gateway: GatewayClient) -> None:
+def test_fault_applies_to_one_order_several_times(fault: Fault, gateway: GatewayClient) -> None:
     assert fault("fails_before", "--on", "charge", "--order-id", "o-2", "--times", "2", "--status", "503").code == 0
 
     assert gateway.charge("k-1", 1, order_id="o-1").status == 201
@@ -49,20 +49,20 @@ def test_a_fault_is_for_one_order_and_several_times(fault: Fault, gateway: Gatew
         (["answer_lost", "--times", "0"], "--times"),
     ],
 )
-def test_what_no_simulator_can_do_is_explained(fault: Fault, arguments: list[str], says: str) -> None:
+def test_fault_no_simulator_supports_is_explained(fault: Fault, arguments: list[str], says: str) -> None:
     ended = fault(*arguments)
 
     assert (ended.code, ended.error) == (2, None)
     assert says in ended.err
 
 
-def test_connect_gets_its_faults(fault: Fault) -> None:
+def test_connect_faults_are_injected(fault: Fault) -> None:
     ended = fault("answer_lost", "--on", "CreateUser")
 
     assert (ended.code, '"simulator": "connect"' in ended.out) == (0, True)
 
 
-def test_without_a_stack_nothing_can_fail() -> None:
+def test_without_a_stack_no_fault_is_injected() -> None:
     ended = stepwise("fault", "answer_lost", "--port", str(emulator.free_port()))
 
     assert ended.code == 3

@@ -38,14 +38,14 @@ def test_every_command_has_json_and_help(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_argument_has_the_name_of_an_option(name: str) -> None:
-    """The parser stores values by these names, so an argument would also be the value of --stack."""
+    """The parser stores values by these names, so an argument would overwrite the value of --stack."""
     names = [parameter.name for parameter in COMMANDS[name].params]
 
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in SHORT and not name.startswith("completion")])
-def test_the_document_describes_every_command(name: str) -> None:
+def test_document_describes_every_command(name: str) -> None:
     things, _, verb = name.partition(" ")
     row = re.search(rf"^\| `{things}` \|.*$", DOCUMENT, re.MULTILINE)
 
@@ -54,7 +54,7 @@ def test_the_document_describes_every_command(name: str) -> None:
 
 
 @pytest.mark.parametrize(("short", "long"), SHORT.items())
-def test_a_short_form_is_the_same_command(short: str, long: str) -> None:
+def test_short_form_is_the_same_command(short: str, long: str) -> None:
     assert [option.opts for option in COMMANDS[short].params] == [option.opts for option in COMMANDS[long].params]
 
 
@@ -66,14 +66,14 @@ def test_every_context_has_a_list(things: str) -> None:
     assert f"{things} list" in COMMANDS
 
 
-def test_a_wrong_word_is_answered_with_a_right_one() -> None:
+def test_misspelled_word_gets_a_suggestion() -> None:
     ended = stepwise("orderz")
 
     assert (ended.code, ended.error) == (2, None)
     assert "Did you mean 'orders'" in ended.err
 
 
-def test_version_is_that_of_the_project() -> None:
+def test_version_is_the_project_version() -> None:
     assert re.fullmatch(r"stepwise \d+\.\d+\.\d+\n", stepwise("--version").out)
 
 
@@ -88,7 +88,7 @@ def test_version_is_that_of_the_project() -> None:
         (["tasks", "list", "--status", "COMPLETED_"], {"COMPLETED_WITH_FAILURES"}),
     ],
 )
-def test_completion_knows_commands_options_and_choices(typed: list[str], words: set[str]) -> None:
+def test_completion_offers_commands_options_and_choices(typed: list[str], words: set[str]) -> None:
     assert set(stepwise("completion", "words", "--", *typed).out.split()) == words
 
 
@@ -97,7 +97,7 @@ def test_completion_prints_the_script(shell: str) -> None:
     assert "completion words -- " in stepwise("completion", shell).out
 
 
-def test_bash_completes() -> None:
+def test_bash_completion_works() -> None:
     script = stepwise("completion", "bash").out
     ask = f"cd {ROOT}; {script} COMP_WORDS=(./stepwise ord); COMP_CWORD=1; _stepwise ./stepwise; echo ${{COMPREPLY[*]}}"
     run = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
@@ -109,7 +109,7 @@ def test_bash_completes() -> None:
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["completion", "bash"], ["completion", "words", "or"]]
 )
-def test_what_needs_no_aws_imports_none(arguments: list[str]) -> None:
+def test_commands_without_aws_do_not_import_it(arguments: list[str]) -> None:
     code = (
         f"import runpy, sys; sys.argv = ['stepwise', *{arguments}]\n"
         "try: runpy.run_module('stepwise.cli', run_name='__main__')\n"
@@ -121,7 +121,7 @@ def test_what_needs_no_aws_imports_none(arguments: list[str]) -> None:
     assert (run.returncode, run.stderr) == (0, "[]\n")
 
 
-def test_wrong_call_is_json_for_a_script() -> None:
+def test_invalid_call_is_json_for_a_script() -> None:
     ended = stepwise("orders", "list", "--status", "Lost", "--json")
 
     assert (ended.code, ended.out) == (2, "")

@@ -1,4 +1,4 @@
-"""A command that the output suggests runs where this one ran."""
+"""A command suggested by the output selects the same stack as the command that suggested it."""
 
 import os
 import subprocess
@@ -35,14 +35,14 @@ def _usual(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--port", "4999", "--stack", "other"], " --port 4999 --stack other"),
     ],
 )
-def test_hint_chooses_the_same_stack(options: list[str], suggested: str) -> None:
+def test_hint_selects_the_same_stack(options: list[str], suggested: str) -> None:
     stepwise("show", "o-1", "--port", str(free_port()))
     stepwise("show", "", *options)
 
     assert hints.command("recover", "o-1") == f"./stepwise recover o-1{suggested}"
 
 
-def test_hint_chooses_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hint_selects_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
     shown = stepwise("show", "o-1", "--aws", "--port", "4999")
 
@@ -56,14 +56,14 @@ def test_hint_names_the_port_that_the_environment_would_change(monkeypatch: pyte
     assert hints.command("recover", "o-1") == "./stepwise recover o-1 --port 4566"
 
 
-def test_hint_is_quoted_and_starts_as_the_command_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hint_is_quoted_and_starts_like_the_command_that_was_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(hints.PROGRAM, "/opt/my tools/stepwise")
     stepwise("show", "")
 
     assert hints.command("commands", "show", "t1/A#1") == "'/opt/my tools/stepwise' commands show 't1/A#1'"
 
 
-def test_error_suggests_the_command_that_starts_the_stack_of_this_port() -> None:
+def test_error_suggests_the_command_that_starts_the_stack_on_this_port() -> None:
     port = str(free_port())
     shown = stepwise("show", "o-1", "--port", port, "--stack", "stepwise")
 
@@ -71,7 +71,7 @@ def test_error_suggests_the_command_that_starts_the_stack_of_this_port() -> None
     assert f"./stepwise start --port {port}\n" in shown.err
 
 
-def test_a_link_to_the_program_works_and_is_suggested(tmp_path: Path) -> None:
+def test_symlink_to_the_program_works_and_is_suggested(tmp_path: Path) -> None:
     (tmp_path / "links").mkdir()
     link = tmp_path / "links" / "sw"
     link.symlink_to(os.path.relpath(ROOT / "stepwise", link.parent))
@@ -94,7 +94,7 @@ sys.stdout.buffer.write(b"\\0".join(map(os.fsencode, sys.argv[1:])))
 
 @pytest.fixture
 def words_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
-    """What a shell passes to the program when it runs a hint."""
+    """The words that a shell passes to the program when it runs a hint."""
     program = tmp_path / "my stepwise"
     program.write_text(PRINT_WORDS)
     program.chmod(0o755)

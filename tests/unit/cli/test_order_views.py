@@ -1,4 +1,4 @@
-"""What an operator sees of an order: path, cause, attempts, money and times, whatever its rows hold."""
+"""The operator's view of an order: path, cause, attempts, money and times, whatever its rows contain."""
 
 import json
 from collections.abc import Iterator
@@ -121,7 +121,7 @@ def test_path_is_one_line(shop: Shop) -> None:
     )
 
 
-def test_path_of_a_running_saga_ends_with_what_it_retries(shop: Shop) -> None:
+def test_path_of_a_running_saga_ends_with_the_retried_state(shop: Shop) -> None:
     tries = state("ProcessPayment", UNAVAILABLE, UNAVAILABLE, left=False)
     shop.executions.put("saga", ORDER_ID, "RUNNING", *state("ProcessOrder", SUCCEEDED), *tries)
     seen = execution(shop.stack, ORDER_ID)
@@ -137,7 +137,7 @@ def test_path_of_a_stopped_saga_says_where_it_stopped(shop: Shop) -> None:
     assert path(execution(shop.stack, ORDER_ID)).plain == "✓ ProcessOrder ✗ ProcessPayment ABORTED"
 
 
-def test_it_shows_saga_and_recovery_with_causes_times_and_money(shop: Shop) -> None:
+def test_show_includes_saga_and_recovery_with_causes_times_and_money(shop: Shop) -> None:
     shop.commit(ORDER, "ProcessOrder", "ProcessPayment")
     shop.executions.put("saga", ORDER_ID, "FAILED", *OUT_OF_STOCK, error="OutOfStock")
     shop.executions.put("recovery", ORDER_ID, "RUNNING", *state("ProcessRefund", UNAVAILABLE, left=False))
@@ -159,7 +159,7 @@ ORDER_TOTAL = sum(item["quantity"] * item["unit_price"] for item in ORDER["items
 
 
 @pytest.mark.parametrize("lacking", ["items", "total", "currency", "created_at", "status"])
-def test_malformed_row_is_shown_as_such(shop: Shop, lacking: str) -> None:
+def test_malformed_row_is_shown_as_malformed(shop: Shop, lacking: str) -> None:
     row = {"items": {"L": []}, "total": {"N": "1"}, "currency": {"S": "JPY"}, "created_at": {"S": "never"}}
     row |= {"order_id": {"S": ORDER_ID}, "status": {"S": "New"}, "standing": {"SS": ["ProcessOrder"]}}
     row[lacking] = {"NULL": True} if lacking == "items" else {"S": "x"}
@@ -171,7 +171,7 @@ def test_malformed_row_is_shown_as_such(shop: Shop, lacking: str) -> None:
     assert "malformed row" in ended.out or lacking == "status"
 
 
-def test_watch_ends_once_the_order_is_decided(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_ends_once_the_order_is_final(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.commit(ORDER, "ProcessOrder")
     running = state("ProcessPayment", UNAVAILABLE, left=False)
     shop.executions.put("saga", ORDER_ID, "RUNNING", *running)
@@ -204,7 +204,7 @@ def _stands(shop: Shop) -> None:
 
 @pytest.fixture
 def listed(shop: Shop) -> Shop:
-    """The order is in the index of those that are not finalized."""
+    """Put the order in the index of orders that are not finalized."""
     _stands(shop)
     rows = mock.Mock(return_value=[{"order_id": ORDER_ID, "unsettled": ORDER_ID}])
     object.__setattr__(shop.stack, "rows", rows)
@@ -232,7 +232,7 @@ DENIED = failed("UnexpectedFailure", "AccessDeniedException of dynamodb:UpdateIt
         ("recovery", [DENIED], "UnexpectedFailure: AccessDenied"),
     ],
 )
-def test_state_that_fails_again_and_again_is_listed_while_it_is_retried(
+def test_repeatedly_failing_state_is_listed_while_it_is_retried(
     listed: Shop, machine: str, failures: list[Any], listed_as: str
 ) -> None:
     """No alarm goes off before the recovery gives up, a quarter of an hour later."""
@@ -251,14 +251,14 @@ def test_state_that_fails_again_and_again_is_listed_while_it_is_retried(
 
 
 @pytest.mark.parametrize(("minutes", "needed"), [(1, False), (11, True)])
-def test_order_that_is_about_to_be_confirmed_needs_no_attention(listed: Shop, minutes: int, needed: bool) -> None:
+def test_order_about_to_be_confirmed_needs_no_attention(listed: Shop, minutes: int, needed: bool) -> None:
     ended = datetime.now(UTC) - timedelta(minutes=minutes)
     listed.executions.put("saga", ORDER_ID, "SUCCEEDED", stopDate=ended)
 
     assert bool(needing_attention(listed.stack)) is needed
 
 
-def test_failed_order_under_another_name_is_listed_with_its_cause_and_recovered(listed: Shop) -> None:
+def test_failed_order_under_another_name_is_listed_with_cause_and_recovered(listed: Shop) -> None:
     listed.executions.put("saga", "by-hand", "FAILED", *OUT_OF_STOCK, error="OutOfStock")
     (found,) = needing_attention(listed.stack)
 
@@ -269,7 +269,7 @@ def test_failed_order_under_another_name_is_listed_with_its_cause_and_recovered(
     assert json.loads(start.call_args.kwargs["input"]) == ORDER
 
 
-def test_order_whose_execution_is_gone_needs_its_document(listed: Shop) -> None:
+def test_order_without_its_execution_needs_its_document(listed: Shop) -> None:
     listed.executions.put("saga", "too-old", "FAILED", startDate=LONG_AGO)
     listed.executions.put("saga", "of-another", "FAILED", input=json.dumps({"order_id": "o-9"}))
     (found,) = needing_attention(listed.stack)
@@ -279,7 +279,7 @@ def test_order_whose_execution_is_gone_needs_its_document(listed: Shop) -> None:
         recover(listed.stack, ORDER_ID)
 
 
-def test_the_search_looks_at_a_hundred_executions(listed: Shop) -> None:
+def test_search_examines_a_hundred_executions(listed: Shop) -> None:
     for number in range(150):
         listed.executions.put("saga", f"e-{number}", "FAILED", input="{}", startDate=NOW - timedelta(seconds=number))
     listed.executions.put("saga", "by-hand", "FAILED", startDate=NOW - timedelta(hours=1))
@@ -289,7 +289,7 @@ def test_the_search_looks_at_a_hundred_executions(listed: Shop) -> None:
     assert describe.call_count == 101
 
 
-def test_show_finds_it_too(shop: Shop) -> None:
+def test_show_finds_an_order_under_another_name_too(shop: Shop) -> None:
     shop.commit(ORDER, "ProcessOrder")
     shop.executions.put("saga", "by-hand", "RUNNING", *state("ProcessOrder", SUCCEEDED))
 
@@ -330,7 +330,7 @@ def test_cause_is_a_sentence(cause: str, message: str) -> None:
     assert message_of(cause) == message
 
 
-def test_time_is_local_to_the_millisecond() -> None:
+def test_time_is_local_with_milliseconds() -> None:
     at = datetime(2026, 11, 22, 18, 3, 4, 56_789, UTC)
     assert moment(at).startswith(f"{at.astimezone():%Y-%m-%d %H:%M:%S}.056 ")
     assert moment("never") == "never"

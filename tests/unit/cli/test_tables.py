@@ -1,4 +1,4 @@
-"""Output for people: no word is cut, in a terminal of any width; a line now and then in a pipe."""
+"""Output for people: no word is truncated at any terminal width; a pipe gets a line from time to time."""
 
 import io
 import time
@@ -22,7 +22,7 @@ def drawn(width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 100, 140, 300])
-def test_no_word_is_cut(width: int) -> None:
+def test_no_word_is_truncated(width: int) -> None:
     text = drawn(width)
 
     for word in [ID, *COMMAND.split(), "GatewayUnavailable:"]:
@@ -30,21 +30,21 @@ def test_no_word_is_cut(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_what_is_too_wide_is_a_list_of_fields_with_whole_commands(width: int) -> None:
+def test_oversized_table_becomes_a_field_list_with_whole_commands(width: int) -> None:
     text = drawn(width)
 
     assert f"id: {ID}\n" in text
     assert f"command: {COMMAND}\n" in text
 
 
-def test_a_table_is_no_wider_than_the_terminal() -> None:
+def test_table_is_no_wider_than_the_terminal() -> None:
     lines = drawn(130).splitlines()
 
     assert lines[1].startswith("┏")
     assert max(map(len, lines)) <= 130
 
 
-def test_a_color_is_left_out_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_color_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     out = io.StringIO()
     Console(file=out, force_terminal=True).print(Text("FAILED", style="red"))
@@ -52,7 +52,9 @@ def test_a_color_is_left_out_on_request(monkeypatch: pytest.MonkeyPatch) -> None
     assert "\x1b[31m" not in out.getvalue()
 
 
-def test_a_pipe_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pipe_gets_a_line_from_time_to_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(waiting, "SECONDS", 0.01)
     with waiting.waiting("uploading") as line:
         line.update("7 of 10 rows")
@@ -64,7 +66,7 @@ def test_a_pipe_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys
     assert "s: 7 of 10 rows\n" in told
 
 
-def test_json_is_alone_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_output_contains_only_json(capsys: pytest.CaptureFixture[str]) -> None:
     output.choose(as_json=True)
     try:
         views.console().print("for a person")

@@ -1,4 +1,4 @@
-"""No wrong input ends in a traceback: each is refused with a sentence, and with an exit code that says so."""
+"""Invalid input never causes a traceback: it is refused with a message and its own exit code."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ ORDER, CSV, APPLICATION = "{order}", "{csv}", "{application}"
 
 @dataclass(frozen=True)
 class Wrong:
-    """words: the call. told: in the output. stack: what answers; by default, nothing does."""
+    """A wrong call. words: the command line. told: part of the output. stack: the server; by default, none."""
 
     words: tuple[str, ...]
     told: str = ""
@@ -96,7 +96,7 @@ ALONE = ("console", "demo", "start", "stop", "completion", "invoke", "fault")
 
 
 def _every_command() -> Iterator[tuple[str, ...]]:
-    """Every command that uses a stack, with values for what it requires; also those of contexts to come."""
+    """Every command that uses a stack, with values for its required arguments; also those of future contexts."""
     for words, command in leaves(typer.main.get_command(app)):
         if words[0] in ALONE:
             continue
@@ -271,7 +271,7 @@ ROWS = [
 
 
 class _Stranger(BaseHTTPRequestHandler):
-    """Another program on the port."""
+    """An unrelated program on the port."""
 
     status, body = 200, b""
 
@@ -297,7 +297,7 @@ _STRANGERS = {"html": _Page, "200": _Stranger, "503": _Unavailable}
 
 @contextmanager
 def _answering(stack: str) -> Iterator[str]:
-    """The port of what answers."""
+    """The port of a server."""
     kind, _, what = stack.partition(": ")
     if kind == "HTTP":
         with HTTPServer(("127.0.0.1", 0), _STRANGERS[what]) as server:
@@ -311,7 +311,7 @@ def _answering(stack: str) -> Iterator[str]:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """The files that calls name, by the name in braces."""
+    """The files used by calls, by the name in braces."""
     made = {name: folder / f"{name}.json" for name in ("file", "deep", "binary", "order", "csv", "application")}
     made["file"].write_text("[1]")
     made["deep"].write_text("[" * 100_000)
@@ -329,12 +329,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @cache
 def dead_port() -> str:
-    """A port where nothing answers."""
+    """A port without a server."""
     return str(free_port())
 
 
 def run(row: Wrong, places: dict[str, str]) -> Ended:
-    """Make the call without AWS settings, and without the client's pause before it tries again."""
+    """Run the command without AWS settings, and without the client's pause before a retry."""
     words = [reduce(lambda text, name: text.replace(f"{{{name}}}", places[name]), places, word) for word in row.words]
     with _answering(row.stack) as port, pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
@@ -347,12 +347,12 @@ def run(row: Wrong, places: dict[str, str]) -> Ended:
         return stepwise(*words, text=row.text)
 
 
-def test_the_table_is_long_enough() -> None:
+def test_input_table_is_long_enough() -> None:
     assert len(ROWS) >= 200
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_wrong_input_is_told_without_a_traceback(row: Wrong, places: dict[str, str]) -> None:
+def test_invalid_input_is_reported_without_a_traceback(row: Wrong, places: dict[str, str]) -> None:
     ended = run(row, places)
 
     assert ended.error is None

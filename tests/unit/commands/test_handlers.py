@@ -101,7 +101,7 @@ class Stack:
         return json.loads(self.s3.get_object(Bucket="catalog", Key="tenant1/products/tea-01.json")["Body"].read())
 
 
-def test_a_product_is_published_runs_and_is_shown(stack: Stack) -> None:
+def test_product_is_published_runs_and_is_shown(stack: Stack) -> None:
     assert stack.publish(product())["status"] == "published"
     stack.run(stack.start(1))
 
@@ -110,7 +110,7 @@ def test_a_product_is_published_runs_and_is_shown(stack: Stack) -> None:
     assert stack.image(stack.products, SK)["version"] == {"N": "1"}
 
 
-def test_a_successor_waits_and_is_woken(stack: Stack) -> None:
+def test_successor_waits_and_is_woken(stack: Stack) -> None:
     for version in (1, 2):
         stack.publish(product(version))
     second = stack.start(2)
@@ -127,7 +127,7 @@ def test_a_successor_waits_and_is_woken(stack: Stack) -> None:
     assert stack.world.gate(SK).finished == 2
 
 
-def test_a_synchronous_product_is_shown_by_its_stream(stack: Stack) -> None:
+def test_synchronous_product_is_shown_by_its_stream(stack: Stack) -> None:
     assert stack.publish(product(mode="sync"))["status"] == "finished"
     change = {"NewImage": stack.image(stack.world.tables.data, SK), "SequenceNumber": "1"}
     stack.call("sync_targets", {"Records": [{"eventName": "INSERT", "dynamodb": change}]})
@@ -135,7 +135,7 @@ def test_a_synchronous_product_is_shown_by_its_stream(stack: Stack) -> None:
     assert stack.catalog()["version"] == 1
 
 
-def test_operators_retry_and_skip(stack: Stack) -> None:
+def test_operators_can_retry_and_skip(stack: Stack) -> None:
     request = {"pk": "TENANT#tenant1", "sk": SK, "reason": "why", "by": "me"}
     for version in (1, 2):
         stack.publish(product(version))
@@ -149,7 +149,7 @@ def test_operators_retry_and_skip(stack: Stack) -> None:
         stack.call("skip_command", {**request, "reason": ""})
 
 
-def test_skip_answers_which_version_it_was(stack: Stack) -> None:
+def test_skip_returns_the_skipped_version(stack: Stack) -> None:
     stack.publish(product())
     stack.end(1)
     request = {"pk": "TENANT#tenant1", "sk": SK, "reason": "why", "by": "me"}
@@ -159,13 +159,13 @@ def test_skip_answers_which_version_it_was(stack: Stack) -> None:
     }  # fmt: skip
 
 
-def test_sweep_is_told_nothing_and_finds_what_was_lost(stack: Stack) -> None:
+def test_sweep_takes_no_input_and_finds_what_was_lost(stack: Stack) -> None:
     stack.publish(product())
 
     assert stack.call("sweep_commands", {})["started"] == 1
 
 
-def test_a_row_that_changed_starts_nothing(stack: Stack) -> None:
+def test_changed_row_starts_nothing(stack: Stack) -> None:
     stack.publish(product())
     record = {"eventName": "MODIFY", "dynamodb": {"NewImage": stack.image(stack.world.tables.commands, f"{SK}@1")}}
     stack.call("start_commands", {"Records": [record]})
@@ -174,7 +174,7 @@ def test_a_row_that_changed_starts_nothing(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("name", ["set_ttl_command", "history_copy", "transform_data", "finish_command"])
-def test_an_execution_by_another_name_is_stale(stack: Stack, name: str) -> None:
+def test_execution_with_another_name_is_stale(stack: Stack, name: str) -> None:
     stack.publish(product())
     task = {**stack.start(1), "execution": "by-hand"}
 

@@ -1,4 +1,4 @@
-"""What follows from streams, events and the sweep, also when some of them are lost, late or twice."""
+"""Reactions to streams, events and the sweep, also when some of them are lost, late or duplicated."""
 
 import json
 import logging
@@ -42,7 +42,7 @@ def sweep(world: World) -> dict[str, int]:
 
 
 def parked(world: World) -> Any:
-    """A world whose second version waits; what its gate was before the first one finished."""
+    """A world whose second version waits, and its gate before the first one finished."""
     world.publish(order())
     world.publish(order(2))
     world.running.wait(world.waiting_task(2, "token"), world.machine, START)
@@ -51,14 +51,14 @@ def parked(world: World) -> Any:
     return before
 
 
-def test_a_gate_that_moved_wakes_the_version_whose_turn_has_come(world: World) -> None:
+def test_advanced_gate_wakes_the_version_whose_turn_has_come(world: World) -> None:
     before = parked(world)
     follow(world, before, image(world, "gates"))
 
     assert world.machines.answered == {"token": "{}"}
 
 
-def test_waking_twice_ignores_the_token_that_is_dead(world: World) -> None:
+def test_waking_twice_ignores_a_dead_token(world: World) -> None:
     before = parked(world)
     for _ in range(2):
         follow(world, before, image(world, "gates"))
@@ -75,7 +75,7 @@ def test_publishing_wakes_nobody(world: World) -> None:
     assert world.machines.answered == {}
 
 
-def test_a_new_gate_wakes_nobody_and_reads_nothing(world: World) -> None:
+def test_new_gate_wakes_nobody_and_reads_nothing(world: World) -> None:
     world.publish(order())
     record = {"eventName": "INSERT", "dynamodb": {"NewImage": image(world, "gates")}}
     calls: list[str] = []
@@ -86,7 +86,7 @@ def test_a_new_gate_wakes_nobody_and_reads_nothing(world: World) -> None:
     assert calls == []
 
 
-def test_a_throttled_answer_fails_the_batch(world: World) -> None:
+def test_throttled_answer_fails_the_batch(world: World) -> None:
     before = parked(world)
     world.machines.fails = "ThrottlingException"
     record = {"dynamodb": {"OldImage": before, "NewImage": image(world, "gates"), "SequenceNumber": "7"}}
@@ -96,7 +96,7 @@ def test_a_throttled_answer_fails_the_batch(world: World) -> None:
     }
 
 
-def test_a_blocked_key_is_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_blocked_key_is_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.publish(order())
     before = image(world, "gates")
     world.die(1)
@@ -105,7 +105,7 @@ def test_a_blocked_key_is_logged(world: World, caplog: pytest.LogCaptureFixture)
     assert [(line.message, vars(line)["sk"]) for line in caplog.records] == [("key is blocked", "ORDER#order123@1")]
 
 
-def test_a_type_may_skip_dead_versions_at_their_turn(skipping: World) -> None:
+def test_type_may_skip_dead_versions_at_their_turn(skipping: World) -> None:
     world = skipping
     for version in (1, 2):
         world.publish(order(version))
@@ -120,7 +120,7 @@ def test_a_type_may_skip_dead_versions_at_their_turn(skipping: World) -> None:
     assert world.command(2)["decisions"][0]["by"] == "policy"
 
 
-def test_a_stream_batch_stops_at_its_first_failure() -> None:
+def test_stream_batch_stops_at_its_first_failure() -> None:
     applied = []
 
     def apply(record: Any) -> None:
@@ -136,12 +136,12 @@ def test_a_stream_batch_stops_at_its_first_failure() -> None:
 
 
 @pytest.mark.parametrize("event", [None, {}, {"Records": 1}, {"Records": [1]}])
-def test_what_is_no_batch_is_refused(event: Any) -> None:
+def test_event_that_is_not_a_batch_is_refused(event: Any) -> None:
     with pytest.raises(InvalidEvent, match=r"^Records: "):
         parse_records(event)
 
 
-def test_an_execution_starts_once(world: World) -> None:
+def test_execution_starts_once(world: World) -> None:
     for _ in range(2):
         world.start(world.attempt(1))
     (name,) = world.machines.executions
@@ -155,7 +155,7 @@ def test_an_execution_starts_once(world: World) -> None:
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "ExecutionLimitExceeded"])
-def test_a_throttled_start_is_worth_a_retry(world: World, code: str) -> None:
+def test_throttled_start_is_retried(world: World, code: str) -> None:
     world.machines.fails = code
     with pytest.raises(ExecutionsUnavailable, match=code):
         world.start(world.attempt(1))
@@ -168,14 +168,14 @@ def ended(world: World, **changes: Any) -> Any:
     return parse_ended({"detail": {**detail, "input": json.dumps(fields), "error": "A", "cause": "b", **changes}})
 
 
-def test_the_end_of_an_execution_names_its_attempt(world: World) -> None:
+def test_end_of_an_execution_identifies_its_attempt(world: World) -> None:
     assert ended(world).attempt == world.attempt(1)
 
 
 @pytest.mark.parametrize(
     "changes", [{"name": "by-hand"}, {"input": None}, {"input": "{}"}, {"input": "{"}, {"input": "[]"}], ids=str
 )
-def test_the_end_of_another_execution_says_nothing_of_a_command(world: World, changes: Any) -> None:
+def test_end_event_of_an_unrelated_execution_has_no_attempt(world: World, changes: Any) -> None:
     assert ended(world, **changes).attempt is None
 
 
@@ -190,22 +190,22 @@ def test_the_end_of_another_execution_says_nothing_of_a_command(world: World, ch
         ("x" * 900, "x" * 500),
     ],
 )
-def test_the_message_of_an_error_is_found_in_its_cause(cause: str | None, message: str) -> None:
+def test_error_message_is_extracted_from_its_cause(cause: str | None, message: str) -> None:
     assert error_of("FAILED", "A", cause) == {"type": "A", "message": message}
 
 
-def test_an_execution_that_was_stopped_has_an_error_of_its_own() -> None:
+def test_stopped_execution_has_its_own_error() -> None:
     assert error_of("ABORTED", None, None) == {"type": "Execution.ABORTED", "message": ""}
 
 
-def test_sweep_starts_what_was_never_started(world: World) -> None:
+def test_sweep_starts_commands_that_were_never_started(world: World) -> None:
     world.publish(order())
     assert sweep(world)["started"] == 1
 
     assert set(world.machines.executions) == {world.attempt(1).name}
 
 
-def test_sweep_ends_what_ended_without_an_event(world: World) -> None:
+def test_sweep_ends_commands_whose_end_event_was_lost(world: World) -> None:
     world.publish(order())
     world.start(world.attempt(1))
     world.machines.executions[world.attempt(1).name].update(status="TIMED_OUT", error="States.Timeout")
@@ -216,7 +216,7 @@ def test_sweep_ends_what_ended_without_an_event(world: World) -> None:
     assert sweep(world)["blocked"] == 1
 
 
-def test_sweep_wakes_what_waits_at_its_turn(world: World) -> None:
+def test_sweep_wakes_versions_waiting_at_their_turn(world: World) -> None:
     parked(world)
     world.start(world.attempt(2))
     sweep(world)
@@ -251,7 +251,7 @@ def test_sweep_skips_by_policy(skipping: World) -> None:
     assert skipping.gate().finished == 1
 
 
-def test_sweep_counts_and_looks_at_the_others_after_a_failure(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_sweep_counts_a_failure_and_continues_with_the_others(world: World, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     for number in range(3):
         world.publish(order(sk=f"ORDER#{number}"))
@@ -266,7 +266,7 @@ def test_sweep_counts_and_looks_at_the_others_after_a_failure(world: World, capl
     assert [line[name] for name in ("pending", "blocked", "lagging", "started", "failed")] == [3, 1, 1, 1, 1]
 
 
-def test_sweep_that_runs_out_of_time_says_so(world: World) -> None:
+def test_sweep_reports_running_out_of_time(world: World) -> None:
     world.publish(order())
     with pytest.raises(SweepUnfinished):
         Recovery(world.turns, world.machine).sweep(START, lambda: False)
@@ -287,7 +287,7 @@ def project(world: World, *, time_left: bool = True) -> None:
     projection.follow({"dynamodb": {"NewImage": image(world, "data")}}, lambda: time_left, START)
 
 
-def test_targets_of_a_synchronous_command_follow(shown: World, shelves: dict[str, Shelf]) -> None:
+def test_targets_follow_a_synchronous_command(shown: World, shelves: dict[str, Shelf]) -> None:
     shown.publish(order(mode="sync"))
     project(shown)
 
@@ -295,7 +295,7 @@ def test_targets_of_a_synchronous_command_follow(shown: World, shelves: dict[str
     assert shown.gate().lagging == frozenset()
 
 
-def test_a_target_that_fails_five_times_is_listed_and_stops_no_other(shown: World, shelves: dict[str, Shelf]) -> None:
+def test_target_that_fails_five_times_is_listed_and_stops_no_other(shown: World, shelves: dict[str, Shelf]) -> None:
     shown.publish(order(mode="sync"))
     shelves["first"].fails = 5
     project(shown)
@@ -304,7 +304,7 @@ def test_a_target_that_fails_five_times_is_listed_and_stops_no_other(shown: Worl
     assert (shelves["first"].tries, shelves["second"].version("TENANT#tenant1", "ORDER#order123")) == (5, 1)
 
 
-def test_a_target_that_recovers_in_time_is_not_listed(shown: World, shelves: dict[str, Shelf]) -> None:
+def test_target_that_recovers_in_time_is_not_listed(shown: World, shelves: dict[str, Shelf]) -> None:
     shown.publish(order(mode="sync"))
     shelves["first"].fails = 4
     project(shown)
@@ -312,9 +312,7 @@ def test_a_target_that_recovers_in_time_is_not_listed(shown: World, shelves: dic
     assert shown.gate().lagging == frozenset()
 
 
-def test_a_target_that_takes_too_long_is_listed_before_the_function_ends(
-    shown: World, shelves: dict[str, Shelf]
-) -> None:
+def test_slow_target_is_listed_before_the_function_ends(shown: World, shelves: dict[str, Shelf]) -> None:
     shown.publish(order(mode="sync"))
     shelves["second"].fails = 5
     project(shown, time_left=False)
@@ -338,7 +336,7 @@ def test_a_target_that_takes_too_long_is_listed_before_the_function_ends(
     ],
     ids=str,
 )
-def test_an_operator_must_say_who_and_why(changes: Any, path: str) -> None:
+def test_operator_must_say_who_and_why(changes: Any, path: str) -> None:
     good = {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "reason": "the bucket was gone", "by": "on-call"}
     assert parse_retry(good).key.sk == "ORDER#order123"
 
@@ -347,7 +345,7 @@ def test_an_operator_must_say_who_and_why(changes: Any, path: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["reason", "by"])
-def test_an_operator_must_leave_nothing_out(name: str) -> None:
+def test_operator_request_must_be_complete(name: str) -> None:
     request = {"pk": "TENANT#tenant1", "sk": "ORDER#order123", "reason": "why", "by": "me"}
     del request[name]
 

@@ -1,4 +1,4 @@
-"""The machine's functions: in order, stray, twice, late."""
+"""The machine's functions, called in order, out of order, twice and late."""
 
 import hashlib
 from datetime import timedelta
@@ -62,7 +62,7 @@ def test_data_row_keeps_the_time_of_its_first_version(world: World) -> None:
     assert (world.data()["created_at"], world.data()["updated_at"]) == (START.isoformat(), world.now.isoformat())
 
 
-def test_numbers_and_objects_are_stored_as_what_they_are(world: World) -> None:
+def test_numbers_and_objects_keep_their_types(world: World) -> None:
     values = {"n": 10**30, "f": 0.1, "small": 1e-7, "m": {"deep": [1, None, True, ""]}, "big": 1.5e100}
     world.run(order(attributes=values))
     key: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123"}}
@@ -82,7 +82,7 @@ def test_check_version_says_whose_turn_it_is(world: World, version: int, number:
     assert world.running.check_version(world.task(version, number)) == result
 
 
-def test_a_finished_version_and_an_execution_under_another_name_are_stale(world: World) -> None:
+def test_finished_version_and_execution_under_another_name_are_stale(world: World) -> None:
     world.run(order())
     world.publish(order(2))
 
@@ -91,7 +91,7 @@ def test_a_finished_version_and_an_execution_under_another_name_are_stale(world:
     assert world.running.check_version(world.task(2)) == 0
 
 
-def test_execution_name_is_the_contracts() -> None:
+def test_execution_name_matches_the_contract() -> None:
     digest = hashlib.sha256(b"TENANT#tenant1\nORDER#order123").hexdigest()[:40]
     assert Attempt(Key("TENANT#tenant1", "ORDER#order123"), 10**9, 3).name == f"{digest}-1000000000-3"
 
@@ -119,7 +119,7 @@ def test_stray_calls_out_of_turn_write_nothing(shown: World, shelf: Shelf) -> No
     assert shelf.version("TENANT#tenant1", "ORDER#order123") == 1
 
 
-def test_lifetime_may_be_set_by_two_calls_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lifetime_may_be_set_by_two_concurrent_calls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.publish(order())
     read = type(world.gates.states).state
     later = world.now + timedelta(seconds=1)
@@ -136,7 +136,7 @@ def test_lifetime_may_be_set_by_two_calls_at_once(world: World, monkeypatch: pyt
     assert world.command(1)["status"] == "set_ttl_command:FINISHED"
 
 
-def test_finish_twice_is_finish_once(world: World) -> None:
+def test_finish_is_idempotent(world: World) -> None:
     world.run(order())
     before = world.everything()
 
@@ -144,7 +144,7 @@ def test_finish_twice_is_finish_once(world: World) -> None:
     assert world.everything() == before
 
 
-def test_a_stray_finish_writes_the_targets_first(shown: World, shelf: Shelf) -> None:
+def test_stray_finish_writes_the_targets_first(shown: World, shelf: Shelf) -> None:
     shown.publish(order())
     with pytest.raises(StaleCommand, match="set_ttl_command"):
         shown.running.finish(shown.task(1), shown.targets, START)
@@ -155,7 +155,7 @@ def test_a_stray_finish_writes_the_targets_first(shown: World, shelf: Shelf) -> 
     assert shown.command(1)["lifetime_days"] == 7
 
 
-def test_a_finish_whose_target_failed_can_be_repeated(shown: World, shelf: Shelf) -> None:
+def test_finish_with_a_failed_target_can_be_retried(shown: World, shelf: Shelf) -> None:
     shown.publish(order())
     shown.running.set_lifetime(shown.task(1), 1, START)
     shelf.fails = 1
@@ -166,7 +166,7 @@ def test_a_finish_whose_target_failed_can_be_repeated(shown: World, shelf: Shelf
     assert shown.command(1)["status"] == "finish:FINISHED"
 
 
-def test_a_version_that_failed_in_finish_can_be_retried(shown: World, shelf: Shelf) -> None:
+def test_version_that_failed_in_finish_can_be_retried(shown: World, shelf: Shelf) -> None:
     shown.publish(order())
     shown.running.set_lifetime(shown.task(1), 1, START)
     shelf.fails = 1
@@ -177,8 +177,8 @@ def test_a_version_that_failed_in_finish_can_be_retried(shown: World, shelf: She
     assert (shown.command(1)["status"], shown.gate().blocked) == ("finish:FAILED", True)
 
 
-def test_a_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
-    """Its transaction was sent before the version died, and is carried out after the retry."""
+def test_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
+    """Its transaction was sent before the version died, and is executed after the retry."""
     world.publish(order())
     world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)
@@ -191,7 +191,7 @@ def test_a_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
     assert world.die(1, 2) is False
 
 
-def test_a_late_finish_of_a_dead_version_takes_it_from_the_dead(world: World) -> None:
+def test_late_finish_of_a_dead_version_revives_it(world: World) -> None:
     world.publish(order())
     world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)
@@ -204,7 +204,7 @@ def test_a_late_finish_of_a_dead_version_takes_it_from_the_dead(world: World) ->
         list(world.gates.retry(world.gate().key, "me", "why", START))
 
 
-def test_finish_while_a_newer_version_is_published_keeps_the_key_pending(world: World) -> None:
+def test_finish_during_a_newer_publish_keeps_the_key_pending(world: World) -> None:
     world.publish(order())
     world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)
@@ -214,7 +214,7 @@ def test_finish_while_a_newer_version_is_published_keeps_the_key_pending(world: 
     assert (world.gate().finished, world.gate().pending_since) == (1, START.isoformat())
 
 
-def test_finish_while_the_newest_version_finishes_ends_the_pending(world: World) -> None:
+def test_finish_while_the_newest_version_finishes_clears_pending(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     world.finish(1)
@@ -234,7 +234,7 @@ def test_waiting_version_keeps_all_its_tokens(world: World) -> None:
     assert world.machines.answered == {}
 
 
-def test_a_version_whose_turn_has_come_answers_its_own_token(world: World) -> None:
+def test_version_whose_turn_has_come_answers_its_own_token(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     world.finish(1)
@@ -244,7 +244,7 @@ def test_a_version_whose_turn_has_come_answers_its_own_token(world: World) -> No
     assert "tokens" not in world.command(2)
 
 
-def test_an_older_attempt_cannot_park(world: World) -> None:
+def test_older_attempt_cannot_park(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     world.die(2)
@@ -256,7 +256,7 @@ def test_an_older_attempt_cannot_park(world: World) -> None:
     assert world.everything() == before
 
 
-def test_a_redriven_execution_does_not_wait(world: World) -> None:
+def test_redriven_execution_does_not_wait(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     redriven = replace(world.waiting_task(2, "token"), redrive_count=1)
@@ -265,7 +265,7 @@ def test_a_redriven_execution_does_not_wait(world: World) -> None:
     assert "tokens" not in world.command(2)
 
 
-def test_a_late_duplicate_of_a_wait_leaves_a_dead_version_failed(world: World) -> None:
+def test_late_duplicate_of_a_wait_leaves_a_dead_version_failed(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     world.running.wait(world.waiting_task(2, "first"), world.machine, START)
@@ -288,7 +288,7 @@ def test_tokens_do_not_outlive_their_version(world: World) -> None:
     assert "tokens" not in world.command(2)
 
 
-def test_a_dead_version_is_listed_and_blocks_at_its_turn_alone(world: World) -> None:
+def test_dead_version_is_listed_and_blocks_only_at_its_turn(world: World) -> None:
     for version in (1, 2):
         world.publish(order(version))
     assert world.die(2)
@@ -302,7 +302,7 @@ def test_a_dead_version_is_listed_and_blocks_at_its_turn_alone(world: World) -> 
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_the_end_of_another_attempt_is_ignored(world: World, number: int) -> None:
+def test_end_of_another_attempt_is_ignored(world: World, number: int) -> None:
     world.publish(order())
     world.die(1)
     list(world.gates.retry(world.gate().key, "me", "why", START))
@@ -312,7 +312,7 @@ def test_the_end_of_another_attempt_is_ignored(world: World, number: int) -> Non
     assert world.everything() == before
 
 
-def test_an_end_that_is_told_twice_changes_nothing(world: World) -> None:
+def test_duplicate_end_event_changes_nothing(world: World) -> None:
     world.publish(order())
     assert world.die(1)
     before = world.everything()
@@ -338,7 +338,7 @@ def test_retry_takes_all_dead_versions_in_order(world: World) -> None:
     assert world.gate().turn == 2
 
 
-def test_nothing_to_retry_or_skip(world: World) -> None:
+def test_nothing_to_retry_or_skip_is_refused(world: World) -> None:
     with pytest.raises(NotBlocked):
         list(world.gates.retry(world.attempt(1).key, "me", "why", START))
     with pytest.raises(NotBlocked):
@@ -350,7 +350,7 @@ def test_nothing_to_retry_or_skip(world: World) -> None:
         world.turns.skip(world.gate().key, "me", "why", START)
 
 
-def test_a_skip_that_is_repeated_does_not_skip_the_next_version(world: World) -> None:
+def test_repeated_skip_does_not_skip_the_next_version(world: World) -> None:
     for version in (1, 2):
         world.publish(order(version))
         world.die(version)
@@ -361,7 +361,7 @@ def test_a_skip_that_is_repeated_does_not_skip_the_next_version(world: World) ->
     assert (world.gate().finished, world.gate().blocked) == (1, True)
 
 
-def test_a_stray_call_for_a_dead_version_changes_nothing(shown: World) -> None:
+def test_stray_call_for_a_dead_version_changes_nothing(shown: World) -> None:
     shown.publish(order())
     shown.die(1)
     before = shown.everything()
@@ -392,7 +392,7 @@ def test_only_the_version_whose_turn_it_is_can_be_skipped(world: World) -> None:
     assert (world.data(), world.history()) == (None, {})
 
 
-def test_a_skipped_version_leaves_no_history_and_cannot_finish(world: World) -> None:
+def test_skipped_version_leaves_no_history_and_cannot_finish(world: World) -> None:
     world.run(order(attributes={"total": 1}))
     world.publish(order(2, attributes={"total": 2}))
     world.running.set_lifetime(world.task(2), 1, START)
@@ -407,7 +407,7 @@ def test_a_skipped_version_leaves_no_history_and_cannot_finish(world: World) -> 
     assert world.history() == {"1": {"total": 1}}
 
 
-def test_a_document_that_its_merge_makes_invalid_fails_with_its_reason(world: World) -> None:
+def test_document_made_invalid_by_its_merge_fails_with_its_reason(world: World) -> None:
     large = "x" * 99_000
     for version in range(1, 4):
         world.run(order(version, merge=True, attributes={f"a{version}": large}))
@@ -423,8 +423,8 @@ def test_a_document_that_its_merge_makes_invalid_fails_with_its_reason(world: Wo
     assert world.gate().blocked
 
 
-def test_data_that_is_newer_than_its_turn_is_never_replaced(world: World) -> None:
-    """As after a restore of the gates alone."""
+def test_newer_data_is_never_replaced(world: World) -> None:
+    """The gates alone were restored from a backup."""
     for version in (1, 2, 3):
         world.publish(order(version))
     world.finish(1)
@@ -444,7 +444,7 @@ def test_data_that_is_newer_than_its_turn_is_never_replaced(world: World) -> Non
     assert world.everything() == before
 
 
-def test_a_failing_target_is_noted_while_the_machine_tries_again(shown: World, shelf: Shelf) -> None:
+def test_failing_target_is_recorded_while_the_machine_retries(shown: World, shelf: Shelf) -> None:
     shelf.fails = 1
     shown.publish(order())
     with pytest.raises(TargetUnavailable):
@@ -457,7 +457,7 @@ def test_a_failing_target_is_noted_while_the_machine_tries_again(shown: World, s
     assert "error" not in shown.command(1)
 
 
-def test_an_unknown_target_is_refused(shown: World) -> None:
+def test_unknown_target_is_refused(shown: World) -> None:
     shown.publish(order())
 
     with pytest.raises(InvalidCommand, match=r"^target: "):

@@ -1,4 +1,4 @@
-"""The console as a whole, with a stack that is away, or a defect."""
+"""The console as a whole, with an unreachable stack, or a defect."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def defective() -> Stack:
 
 
 @pytest.mark.parametrize("path", ["/", "/runs", "/runs/OrderSaga/o-1"])
-def test_a_stack_that_is_away_is_told_with_what_to_do(path: str) -> None:
+def test_unreachable_stack_is_reported_with_what_to_do(path: str) -> None:
     found = get(console(away), path)
 
     assert found.status == 503
@@ -39,18 +39,18 @@ def test_a_stack_that_is_away_is_told_with_what_to_do(path: str) -> None:
     assert "./stepwise start" in found.text
 
 
-def test_the_first_page_is_the_first_that_the_stack_has() -> None:
+def test_first_page_is_the_first_available_one() -> None:
     found = get(console(empty), "/")
 
     assert (found.status, found.headers["location"]) == (307, "/runs")
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/events?page=/nowhere", "/events", "/changes/nothing", "/static/x.js"])
-def test_an_address_that_does_not_exist_is_not_found(path: str) -> None:
+def test_unknown_address_is_not_found(path: str) -> None:
     assert get(console(empty), path).status == 404
 
 
-def test_a_defect_is_told_without_its_message_and_with_all_headers() -> None:
+def test_defect_is_reported_without_its_message_and_with_all_headers() -> None:
     found = get(console(defective), "/runs")
 
     assert found.status == 500
@@ -68,7 +68,7 @@ def test_a_defect_is_told_without_its_message_and_with_all_headers() -> None:
     ],
     ids=["away", "refused", "defect"],
 )
-def test_an_open_page_that_cannot_be_read_again_says_why(open_stack: Callable[[], Stack], told: str) -> None:
+def test_open_page_that_cannot_be_refreshed_says_why(open_stack: Callable[[], Stack], told: str) -> None:
     made = create(Settings(open_stack, hints.command))
 
     found = first_event(made.application, "/orders", made.close)
@@ -77,32 +77,32 @@ def test_an_open_page_that_cannot_be_read_again_says_why(open_stack: Callable[[]
 
 
 @pytest.mark.parametrize("path", ["/runs", "/nowhere", "/static/console.css"])
-def test_every_answer_has_the_headers(path: str) -> None:
+def test_every_response_has_the_headers(path: str) -> None:
     found = get(console(away), path)
 
     assert found.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     assert found.headers["cache-control"] in ("no-store", "no-cache")
 
 
-def test_a_page_sets_a_cookie_that_scripts_and_other_sites_do_not_get() -> None:
+def test_page_sets_a_cookie_hidden_from_scripts_and_other_sites() -> None:
     cookie = get(console(away), "/runs").headers["set-cookie"]
 
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
 
 
-def test_a_post_to_a_page_is_not_allowed() -> None:
+def test_post_to_a_page_is_not_allowed() -> None:
     assert post(console(away), "/runs", {}).status == 405
 
 
-def test_a_file_that_has_not_changed_is_not_sent_again() -> None:
+def test_unchanged_file_is_not_sent_again() -> None:
     app = console(empty)
     found = get(app, "/static/console.css")
 
     assert get(app, "/static/console.css", if_none_match=found.headers["etag"]).status == 304
 
 
-def test_the_first_page_is_small() -> None:
+def test_first_page_is_small() -> None:
     app = console(empty)
     files = ("/static/console.css", "/static/pages.css", "/static/console.js", "/static/morph.js", "/static/icon.svg")
 

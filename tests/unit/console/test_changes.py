@@ -1,4 +1,4 @@
-"""A change asks first, needs a name and a token, and runs once."""
+"""A change asks first, requires a name and a token, and runs once."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ FIELDS = (
 
 
 class Refused(CommandError):
-    """It must not be."""
+    """A change that must not run."""
 
 
 @dataclass
 class Made:
-    """A change that keeps what it was called with. error: what it raises."""
+    """A change that records its call. error: raised by it."""
 
     calls: list[tuple[Mapping[str, str], Mapping[str, str], str]] = field(default_factory=list)
     error: Exception | None = None
@@ -78,7 +78,7 @@ def made() -> Iterator[Made]:
 
 @dataclass
 class Browser:
-    """It keeps the cookie and the token of the last form."""
+    """A browser that keeps the cookie and the token of the last form."""
 
     app: Starlette
     cookie: str = ""
@@ -95,7 +95,7 @@ class Browser:
         return post(self.app, "/changes/retry", form, cookie=self.cookie)
 
 
-def test_a_form_says_what_will_happen_and_changes_nothing(made: Made) -> None:
+def test_form_says_what_will_happen_and_changes_nothing(made: Made) -> None:
     found = Browser(application(made)).ask()
 
     assert found.status == 200
@@ -105,7 +105,7 @@ def test_a_form_says_what_will_happen_and_changes_nothing(made: Made) -> None:
     assert made.calls == []
 
 
-def test_a_change_runs_once_and_the_page_says_what_was_done(made: Made) -> None:
+def test_change_runs_once_and_the_page_says_what_was_done(made: Made) -> None:
     browser = Browser(application(made))
     browser.ask()
     found = browser.make(who=" ada ", count="3")
@@ -124,7 +124,7 @@ def test_a_change_runs_once_and_the_page_says_what_was_done(made: Made) -> None:
     ],
     ids=str,
 )
-def test_an_incomplete_form_is_shown_again(made: Made, fields: dict[str, str], message: str) -> None:
+def test_incomplete_form_is_shown_again(made: Made, fields: dict[str, str], message: str) -> None:
     browser = Browser(application(made))
     browser.ask()
     found = browser.make(**fields)
@@ -133,7 +133,7 @@ def test_an_incomplete_form_is_shown_again(made: Made, fields: dict[str, str], m
     assert message in found.text
 
 
-def test_a_refused_change_says_why_and_keeps_the_fields(made: Made) -> None:
+def test_refused_change_says_why_and_keeps_the_fields(made: Made) -> None:
     made.error = Refused("version 3 is not the current one")
     browser = Browser(application(made))
     browser.ask()
@@ -145,14 +145,14 @@ def test_a_refused_change_says_why_and_keeps_the_fields(made: Made) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "0" * 64])
-def test_a_change_without_its_token_is_refused(made: Made, token: str) -> None:
+def test_change_without_its_token_is_refused(made: Made, token: str) -> None:
     browser = Browser(application(made))
     browser.ask()
 
     assert (browser.make(token=token).status, made.calls) == (403, [])
 
 
-def test_a_form_of_an_earlier_start_is_shown_again_with_its_fields(made: Made) -> None:
+def test_form_of_an_earlier_start_is_shown_again_with_its_fields(made: Made) -> None:
     earlier, browser = Browser(application(made)), Browser(application(made))
     earlier.ask()
     browser.cookie, browser.token = earlier.cookie, earlier.token
@@ -163,7 +163,7 @@ def test_a_form_of_an_earlier_start_is_shown_again_with_its_fields(made: Made) -
     assert 'value="why"' in found.text
 
 
-def test_a_token_of_another_browser_is_refused(made: Made) -> None:
+def test_token_of_another_browser_is_refused(made: Made) -> None:
     app = application(made)
     one, other = Browser(app), Browser(app)
     one.ask()
@@ -172,18 +172,18 @@ def test_a_token_of_another_browser_is_refused(made: Made) -> None:
     assert (one.make(token=other.token).status, made.calls) == (403, [])
 
 
-def test_a_console_that_only_reads_has_no_changes(made: Made) -> None:
+def test_read_only_console_has_no_changes(made: Made) -> None:
     browser = Browser(application(made, allowed=False))
 
     assert browser.ask().status == 403
     assert (browser.make().status, made.calls) == (403, [])
 
 
-def test_a_change_of_a_context_that_is_not_deployed_is_not_there(made: Made) -> None:
+def test_change_of_an_undeployed_context_does_not_exist(made: Made) -> None:
     assert Browser(application(made, needs=("TasksTable",))).ask().status == 404
 
 
-def test_a_form_that_is_too_large_is_refused(made: Made) -> None:
+def test_oversized_form_is_refused(made: Made) -> None:
     browser = Browser(application(made))
     browser.ask()
 
@@ -194,22 +194,22 @@ def test_a_form_that_is_too_large_is_refused(made: Made) -> None:
     "path",
     ["//attacker.example", "https://attacker.example", "javascript:alert(1)", "/\\attacker.example", "", "/a\r\nX: 1"],
 )
-def test_a_change_goes_back_to_this_console_only(path: str) -> None:
+def test_change_redirects_only_within_this_console(path: str) -> None:
     assert local_path(path) == "/"
 
 
-def test_a_change_goes_back_to_its_page() -> None:
+def test_change_redirects_to_its_page() -> None:
     assert local_path("/orders?status=New") == "/orders?status=New"
 
 
-def test_a_field_is_required_unless_it_says_so() -> None:
+def test_field_is_required_unless_marked_optional() -> None:
     change = Change("x", "X", lambda _: "", lambda _: (), lambda *_: "", fields=FIELDS)
 
     with pytest.raises(InvalidForm):
         checked(change, {"who": "ada"})
 
 
-def test_what_was_told_is_forgotten_in_the_end() -> None:
+def test_messages_are_eventually_forgotten() -> None:
     told = Told()
     keys = [told.keep(str(number)) for number in range(300)]
 

@@ -1,4 +1,4 @@
-"""Which log lines belong to an execution, and how they are told."""
+"""The log lines of an execution, and their display."""
 
 import json
 from datetime import UTC, datetime
@@ -22,11 +22,11 @@ COMMAND = {"pk": "TENANT#t", "sk": "PRODUCT#p", "version": 2, "tenant_code": "t"
         ({"order_id": {"not": "an id"}}, {}),
     ],
 )
-def test_the_ids_of_an_input(document: object, expected: dict[str, str]) -> None:
+def test_ids_are_found_in_an_input(document: object, expected: dict[str, str]) -> None:
     assert ids(json.dumps(document)) == expected
 
 
-def test_an_input_that_is_no_json_has_no_ids() -> None:
+def test_input_that_is_not_json_has_no_ids() -> None:
     assert ids("no json") == {}
 
 
@@ -42,11 +42,11 @@ def test_an_input_that_is_no_json_has_no_ids() -> None:
     ],
     ids=str,
 )
-def test_a_line_belongs_to_the_execution_that_it_names(fields: dict[str, Any], expected: bool) -> None:
+def test_line_belongs_to_the_execution_it_names(fields: dict[str, Any], expected: bool) -> None:
     assert belongs(fields, "run-1", ids(json.dumps(COMMAND))) is expected
 
 
-def test_a_line_is_told_without_what_every_line_has() -> None:
+def test_line_is_shown_without_fields_common_to_all_lines() -> None:
     fields = {"level": "INFO", "message": "done", "order_id": "o-1", "timestamp": "x", "token": "tok_visa"}
     line = Line("1", datetime(2026, 11, 23, tzinfo=UTC), "ProcessOrder", fields)
 

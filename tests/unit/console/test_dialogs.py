@@ -1,4 +1,4 @@
-"""A change is made to what its dialog named, and to nothing that came later."""
+"""A change applies to the version that its dialog named, and to no later one."""
 
 import re
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def stack(**outputs: str) -> Stack:
 
 @dataclass
 class DeadKey:
-    """A key of which every version dies."""
+    """A key whose versions all die."""
 
     turn: int = 5
 
@@ -84,7 +84,7 @@ def skips(dead: DeadKey) -> Starlette:
 SKIP = "/changes/skip-command?key=t/PRODUCT%23p"
 
 
-def test_a_skip_sent_again_does_not_skip_the_next_version(dead: DeadKey, skips: Starlette) -> None:
+def test_skip_sent_again_does_not_skip_the_next_version(dead: DeadKey, skips: Starlette) -> None:
     dialog = Dialog(skips, SKIP)
     assert "Skips version 5 of t/PRODUCT#p for good" in dialog.text
     statuses = [dialog.confirm().status for _ in range(2)]
@@ -92,7 +92,7 @@ def test_a_skip_sent_again_does_not_skip_the_next_version(dead: DeadKey, skips: 
     assert (statuses, dead.turn) == ([303, 409], 6)
 
 
-def test_a_refused_skip_still_names_its_own_version(dead: DeadKey, skips: Starlette) -> None:
+def test_refused_skip_still_names_its_own_version(dead: DeadKey, skips: Starlette) -> None:
     dialog = Dialog(skips, SKIP)
     dead.turn = 6
     found = dialog.confirm()
@@ -101,7 +101,7 @@ def test_a_refused_skip_still_names_its_own_version(dead: DeadKey, skips: Starle
     assert 'name="version" value="5"' in found.text
 
 
-def test_the_dialog_names_the_version_of_its_button(dead: DeadKey, skips: Starlette) -> None:
+def test_dialog_names_the_version_of_its_button(dead: DeadKey, skips: Starlette) -> None:
     dead.turn = 6
     dialog = Dialog(skips, f"{SKIP}&version=5")
 
@@ -110,7 +110,7 @@ def test_the_dialog_names_the_version_of_its_button(dead: DeadKey, skips: Starle
 
 
 @pytest.mark.parametrize("version", ["", "five"])
-def test_a_skip_that_names_no_version_is_refused(dead: DeadKey, skips: Starlette, version: str) -> None:
+def test_skip_that_names_no_version_is_refused(dead: DeadKey, skips: Starlette, version: str) -> None:
     assert (Dialog(skips, SKIP).confirm(version=version).status, dead.turn) == (422, 5)
 
 
@@ -134,9 +134,7 @@ def record(stack: Stack) -> LeaseRecord:
     [(leases.RELEASE, {}), (leases.RESOLVE, {"outcome": "it succeeded with this result", "value": '"other"'})],
     ids=lambda one: one.name if isinstance(one, Change) else "",
 )
-def test_a_decision_on_work_that_was_decided_meanwhile_is_refused(
-    leased: Stack, change: Change, fields: dict[str, str]
-) -> None:
+def test_decision_on_already_decided_work_is_refused(leased: Stack, change: Change, fields: dict[str, str]) -> None:
     dialog = Dialog(served(change, leased), f"/changes/{change.name}?key=j-1&work={work.JOB}")
     work.operations(leased).complete(record(leased), "done", by="ben", reason="looked")
     found = dialog.confirm(**fields)

@@ -50,7 +50,7 @@ def test_every_state_is_drawn_once(path: Path) -> None:
 
 
 @every_machine
-def test_boxes_are_apart_or_inside_one_another(path: Path) -> None:
+def test_boxes_are_disjoint_or_nested(path: Path) -> None:
     for one, other in combinations(drawing(path.read_text()).boxes, 2):
         assert apart(one, other) or (one.around and around(one, other)) or (other.around and around(other, one))
 
@@ -77,7 +77,7 @@ def test_every_transition_is_a_line(path: Path) -> None:
     assert {(line.source, line.target) for line in found.lines} == wanted
 
 
-def test_a_line_that_only_an_error_takes_is_told_apart() -> None:
+def test_error_only_line_is_drawn_differently() -> None:
     found = drawing(
         json.dumps(
             {
@@ -98,14 +98,14 @@ def test_a_line_that_only_an_error_takes_is_told_apart() -> None:
     }
 
 
-def test_a_map_of_the_old_form_has_its_states_inside() -> None:
+def test_legacy_map_has_its_states_inside() -> None:
     inside = {"StartAt": "B", "States": {"B": {**TASK, "End": True}}}
     found = drawing(json.dumps({"StartAt": "A", "States": {"A": {"Type": "Map", "Iterator": inside, "End": True}}}))
 
     assert [(box.name, box.around) for box in found.boxes] == [("A", True), ("B", False)]
 
 
-def test_paths_and_heads_are_numbers_only() -> None:
+def test_paths_and_heads_contain_only_numbers() -> None:
     found = drawing((ROOT / "statemachine" / "order-saga.asl.json").read_text())
 
     assert all(set(line.path + line.head) <= set("MClhz0123456789.- 0") for line in found.lines)

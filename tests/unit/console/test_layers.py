@@ -1,4 +1,4 @@
-"""The layered drawing: nothing overlaps, edges lead down, few cross."""
+"""The layered layout: nothing overlaps, edges lead down, few cross."""
 
 from itertools import combinations, pairwise
 
@@ -12,7 +12,7 @@ SIZE = (100.0, 30.0)
 
 
 def drawn(names: str, *edges: str) -> Laid:
-    """Boxes of one letter each; an edge is two letters."""
+    """A layout of boxes named by one letter; an edge is two letters."""
     return laid_out(dict.fromkeys(names, SIZE), [Edge(*edge) for edge in edges])
 
 
@@ -26,14 +26,14 @@ def overlap(laid: Laid, sizes: dict[str, tuple[float, float]]) -> list[tuple[str
     return [pair for pair in combinations(laid.places, 2) if not apart(*pair)]
 
 
-def test_a_chain_is_straight_down() -> None:
+def test_chain_is_straight_down() -> None:
     laid = drawn("abc", "ab", "bc")
 
     assert {x for x, _ in laid.places.values()} == {50.0}
     assert [y for _, y in laid.places.values()] == sorted(y for _, y in laid.places.values())
 
 
-def test_nothing_to_draw_is_drawn() -> None:
+def test_empty_graph_is_drawn() -> None:
     assert laid_out({}, []) == Laid(0, 0, {}, [])
 
 
@@ -45,7 +45,7 @@ def test_branches_are_beside_one_another() -> None:
     assert laid.places["a"][0] == pytest.approx(laid.places["d"][0])
 
 
-def test_an_edge_that_leads_back_ends_at_an_upper_box() -> None:
+def test_back_edge_ends_at_an_upper_box() -> None:
     laid = drawn("abc", "ab", "bc", "cb")
     back = laid.ways[2]
 
@@ -53,7 +53,7 @@ def test_an_edge_that_leads_back_ends_at_an_upper_box() -> None:
     assert laid.places["a"][1] < laid.places["b"][1] < laid.places["c"][1]
 
 
-def test_a_long_edge_passes_beside_the_boxes_between() -> None:
+def test_long_edge_passes_beside_the_boxes_between() -> None:
     laid = drawn("abcd", "ab", "bc", "cd", "ad")
 
     for (x, y), (_, below) in pairwise(laid.ways[3]):
@@ -61,14 +61,14 @@ def test_a_long_edge_passes_beside_the_boxes_between() -> None:
         assert all(abs(x - laid.places[name][0]) > SIZE[0] / 2 for name in inside)
 
 
-def test_edges_that_can_be_drawn_without_crossing_do_not_cross() -> None:
+def test_avoidable_crossings_are_avoided() -> None:
     laid = drawn("abcdef", "ab", "ac", "bf", "ce", "cd")
     order = sorted("edf", key=lambda name: laid.places[name][0])
 
     assert (laid.places["b"][0] < laid.places["c"][0]) == (order.index("f") == 0)
 
 
-def test_an_edge_to_itself_is_harmless() -> None:
+def test_self_edge_is_harmless() -> None:
     assert set(drawn("ab", "aa", "ab").places) == {"a", "b"}
 
 

@@ -12,7 +12,7 @@ type Poll = Callable[[str], Awaitable[Parts]]
 
 
 def polled(*answers: Parts | Exception) -> tuple[Poll, list[str]]:
-    """A poll with these answers, the last one forever; and the addresses that it was asked for."""
+    """A poll with these answers, the last one forever; and the addresses that it was called with."""
     asked: list[str] = []
 
     async def poll(address: str) -> Parts:
@@ -34,7 +34,7 @@ async def stays_quiet(awaitable: Awaitable[object], seconds: float = 0.1) -> Non
         await asyncio.wait_for(awaitable, seconds)
 
 
-def test_a_subscriber_gets_the_parts_that_changed() -> None:
+def test_subscriber_gets_the_changed_parts() -> None:
     poll, _ = polled({"a": "1", "b": "1"}, {"a": "1", "b": "2"})
 
     async def follow() -> list[Parts]:
@@ -44,7 +44,7 @@ def test_a_subscriber_gets_the_parts_that_changed() -> None:
     assert asyncio.run(follow()) == [{"a": "1", "b": "1"}, {"b": "2"}]
 
 
-def test_what_does_not_change_is_not_sent() -> None:
+def test_unchanged_parts_are_not_sent() -> None:
     poll, asked = polled({"a": "1"})
 
     async def follow() -> None:
@@ -93,7 +93,7 @@ def test_nothing_is_polled_once_the_last_tab_is_closed() -> None:
     [(Throttled(), []), (ValueError("in-private"), [{AWAY: "The console has a defect: ValueError"}])],
     ids=["throttled", "defect"],
 )
-def test_an_error_ends_no_stream_and_is_asked_less_often(error: Exception, told: list[Parts]) -> None:
+def test_error_ends_no_stream_and_slows_polling(error: Exception, told: list[Parts]) -> None:
     poll, asked = polled(error, error, error, error, {"a": "1"})
 
     async def follow() -> tuple[list[Parts], float]:
@@ -108,7 +108,7 @@ def test_an_error_ends_no_stream_and_is_asked_less_often(error: Exception, told:
 
 
 @pytest.mark.slow
-def test_a_slow_poll_takes_half_of_the_time_at_most() -> None:
+def test_slow_poll_takes_at_most_half_of_the_time() -> None:
     asked: list[float] = []
 
     async def poll(_: str) -> Parts:
@@ -125,7 +125,7 @@ def test_a_slow_poll_takes_half_of_the_time_at_most() -> None:
     assert [later - before >= 0.19 for before, later in pairwise(asked)] == [True, True]
 
 
-def test_a_stream_ends_with_the_console() -> None:
+def test_stream_ends_with_the_console() -> None:
     poll, _ = polled({"a": "1"})
 
     async def follow() -> None:
@@ -139,7 +139,7 @@ def test_a_stream_ends_with_the_console() -> None:
     asyncio.run(follow())
 
 
-def test_a_subscriber_that_is_too_slow_gets_the_newest_only() -> None:
+def test_slow_subscriber_gets_only_the_newest() -> None:
     poll, asked = polled(*({"a": str(number)} for number in range(20)))
 
     async def follow() -> Parts:

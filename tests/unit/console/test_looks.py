@@ -1,4 +1,4 @@
-"""What a graph says of each state: by its visits, attempts, errors and items."""
+"""The state of each box in a graph: by its visits, attempts, errors and items."""
 
 import pytest
 
@@ -10,13 +10,13 @@ def of(made: Made, status: str = "RUNNING") -> Looks:
     return looks(made.history.visits, status)
 
 
-def test_a_state_that_was_not_reached_has_no_mark() -> None:
+def test_unreached_state_has_no_mark() -> None:
     look = looks([], "RUNNING").of("A")
 
     assert (look.word, look.mark, look.told) == ("not reached", "", "not reached")
 
 
-def test_a_state_that_succeeded_after_errors_is_done_with_its_attempts() -> None:
+def test_state_that_succeeded_after_errors_is_done_with_its_attempts() -> None:
     made = Made()
     made.add("TaskSucceeded", made.add("TaskScheduled", made.task("A", 0, "Throttled")))
     scheduled = made.add("TaskStateEntered", name="B")
@@ -29,7 +29,7 @@ def test_a_state_that_succeeded_after_errors_is_done_with_its_attempts() -> None
     assert look.told == "done, 3 attempts, Throttled"
 
 
-def test_a_caught_error_is_on_the_way_that_it_took() -> None:
+def test_caught_error_is_on_the_transition_it_took() -> None:
     made = Made()
     made.task("Undo", made.task("Pay", made.task("Order"), "PaymentDeclined"))
     found = of(made)
@@ -49,7 +49,7 @@ def test_a_caught_error_is_on_the_way_that_it_took() -> None:
         ("FAILED", "lambda", "Refused", "failed"),
     ],
 )
-def test_a_state_that_was_not_left(status: str, resource: str, error: str, word: str) -> None:
+def test_state_that_was_never_exited_has_a_status(status: str, resource: str, error: str, word: str) -> None:
     made = Made()
     last = made.add("TaskScheduled", made.add("TaskStateEntered", name="A"), resource=resource)
     if error:
@@ -58,7 +58,7 @@ def test_a_state_that_was_not_left(status: str, resource: str, error: str, word:
     assert of(made, status).of("A").word == word
 
 
-def test_a_fail_state_has_failed_and_a_succeed_state_has_not() -> None:
+def test_fail_state_has_failed_and_a_succeed_state_has_not() -> None:
     made = Made()
     made.add("FailStateEntered", name="Bad")
     made.add("SucceedStateEntered", name="Good")
@@ -67,7 +67,7 @@ def test_a_fail_state_has_failed_and_a_succeed_state_has_not() -> None:
     assert (found.of("Bad").word, found.of("Good").word) == ("failed", "done")
 
 
-def test_a_map_counts_its_iterations() -> None:
+def test_map_counts_its_iterations() -> None:
     made = Made()
     begun = made.add("MapStateStarted", made.add("MapStateEntered", name="Each"), length=5)
     for index, errors in enumerate([(), ("Refused",), ()]):
@@ -80,7 +80,7 @@ def test_a_map_counts_its_iterations() -> None:
     assert found.of("One").visits == 4
 
 
-def test_a_map_run_says_how_many_items_it_has() -> None:
+def test_map_run_shows_its_item_count() -> None:
     made = Made()
     begun = made.add("MapStateStarted", made.add("MapStateEntered", name="Each"))
     made.add("MapRunStarted", begun, mapRunArn="arn:run")
@@ -89,7 +89,7 @@ def test_a_map_run_says_how_many_items_it_has() -> None:
     assert looks(made.history.visits, "RUNNING", {"arn:run": items}).of("Each").items == items
 
 
-def test_the_error_of_a_branch_is_the_parallel_states_too() -> None:
+def test_branch_error_is_shown_at_the_parallel_state_too() -> None:
     made = Made()
     begun = made.add("ParallelStateStarted", made.add("ParallelStateEntered", name="Both"))
     closed = made.add("ParallelStateFailed", made.task("L", begun, "Refused"))

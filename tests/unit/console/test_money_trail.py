@@ -1,4 +1,4 @@
-"""Where the money of an order is, by its rows and by the gateway's ledger."""
+"""The money of an order, by its rows and by the gateway's ledger."""
 
 from typing import Any
 
@@ -38,14 +38,14 @@ def charge(captures: int = 1, refunds: int = 0, status: str = "succeeded") -> Le
         (CAPTURED, [charge(), charge()], "bad", "The gateway holds 6,000 JPY; by the payment's row it is 3,000 JPY."),
     ],
 )
-def test_the_ledger_and_the_rows_are_compared(payment: Any, ledger: Any, kind: str, words: str) -> None:
+def test_ledger_and_rows_are_compared(payment: Any, ledger: Any, kind: str, words: str) -> None:
     found = where(seen(payment), ledger)
 
     assert (found.kind, found.sentence.startswith(words)) == (kind, True), found.sentence
 
 
 @pytest.mark.parametrize("undecided", [{"runs": True}, {"order": {"status": "New"}}])
-def test_a_difference_may_go_away_while_the_order_is_not_decided(undecided: Any) -> None:
+def test_difference_may_disappear_while_the_order_is_not_final(undecided: Any) -> None:
     found = where(seen(None, **undecided), [charge()])
 
     assert (found.kind, "not decided yet" in found.sentence) == ("busy", True)
@@ -73,11 +73,11 @@ def test_without_a_ledger_the_rows_say_what_is_known(payment: Any, lease: Any, k
     assert (found.kind, found.sentence.startswith(words)) == (kind, True), found.sentence
 
 
-def test_a_charge_in_progress_is_no_alarm_while_the_order_runs() -> None:
+def test_charge_in_progress_is_no_alarm_while_the_order_runs() -> None:
     assert where(seen(None, charge={"status": "IN_PROGRESS"}, runs=True), None).kind == "busy"
 
 
-def test_a_row_written_by_hand_hides_nothing() -> None:
+def test_row_written_by_hand_hides_nothing() -> None:
     odd = {"status": "Captured", "amount": "a lot"}
 
     assert where(seen(odd, order=None), [charge()]).kind == "bad"

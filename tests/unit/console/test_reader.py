@@ -1,4 +1,4 @@
-"""Reads of the console while a stack is slow, away, or refuses a call."""
+"""Reads of the console while a stack is slow, unreachable, or refuses a call."""
 
 import asyncio
 import subprocess
@@ -32,7 +32,7 @@ asyncio.run(give_up())
 
 
 class Switch:
-    """A stack that can go away. A read of it does not return until the test ends, as a client retries for long."""
+    """A stack that can go away. A read of it does not return until the test ends, like a client with many retries."""
 
     def __init__(self) -> None:
         self.away = False
@@ -63,7 +63,7 @@ def readers(switch: Switch) -> Reader:
     return Reader(Settings(switch.open, hints.command))
 
 
-def test_a_read_is_given_up_once_the_stack_is_away(switch: Switch) -> None:
+def test_read_is_abandoned_once_the_stack_is_away(switch: Switch) -> None:
     async def go() -> str | Problem:
         reader = readers(switch)
         await reader.read(reader.connection.stack)
@@ -78,18 +78,18 @@ def test_a_read_is_given_up_once_the_stack_is_away(switch: Switch) -> None:
 
 
 @pytest.mark.slow
-def test_a_slow_read_of_a_stack_that_answers_is_waited_for(switch: Switch) -> None:
+def test_slow_read_of_a_responding_stack_is_awaited(switch: Switch) -> None:
     assert asyncio.run(readers(switch).read(switch.answers)) == "read"
 
 
 @pytest.mark.slow
-def test_a_change_is_waited_for_while_the_stack_is_away(switch: Switch) -> None:
+def test_change_is_awaited_while_the_stack_is_away(switch: Switch) -> None:
     switch.away = True
     assert asyncio.run(readers(switch).tried(switch.answers)) == "read"
 
 
 @pytest.mark.slow
-def test_the_process_does_not_wait_for_a_read_at_its_end() -> None:
+def test_process_exit_does_not_wait_for_a_read() -> None:
     command = [sys.executable, "-c", ENDS]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 

@@ -21,13 +21,13 @@ KEY = "AAAAKgAAAAIAAAAAAAAAAdQ" * 20
         *("name", "first_name", "last_name", "email", "phone", "date_of_birth", "address", "line1", "postal_code"),
     ],
 )
-def test_a_secret_or_a_datum_of_a_person_is_hidden(name: str) -> None:
+def test_secrets_and_personal_data_are_hidden(name: str) -> None:
     document = {"order": [{name: "in-private", "status": "New"}]}
 
     assert redacted(document) == {"order": [{name: HIDDEN, "status": "New"}]}
 
 
-def test_what_is_neither_stays() -> None:
+def test_other_values_are_kept() -> None:
     document = {"order_id": "o-1", "amount": 3000, "tokens": 2, "password_set": True, "token": None, "sku": "tea-01"}
 
     assert redacted(document) == document
@@ -39,7 +39,7 @@ def test_whole_objects_and_lists_are_hidden() -> None:
     assert redacted(document) == {"address": HIDDEN, "tokens": HIDDEN, "name": HIDDEN}
 
 
-def test_json_within_a_text_is_a_document() -> None:
+def test_json_inside_a_text_is_a_document() -> None:
     cause = json.dumps({"errorMessage": "refused", "input": json.dumps({"payment": {"token": "tok_visa"}})})
 
     assert "tok_visa" not in str(redacted({"Cause": cause}))
@@ -47,18 +47,18 @@ def test_json_within_a_text_is_a_document() -> None:
 
 
 @pytest.mark.parametrize("number", ["12345678901234567890.5", "1E+400", "0.12345678901234567890", "1.0"])
-def test_a_number_in_a_document_keeps_its_digits(number: str) -> None:
+def test_number_in_a_document_keeps_its_digits(number: str) -> None:
     text = f'{{"a": [{number}]}}'
 
     assert (redacted_text(text), "".join(shown(text).split())) == (text, text.replace(" ", ""))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 20_000, "[1e99999999999999999999]"])
-def test_a_document_that_cannot_be_read_is_a_text(text: str) -> None:
+def test_unparsable_document_is_a_text(text: str) -> None:
     assert redacted_text(text) == shown(text) == text
 
 
-def test_a_document_with_what_is_no_number_is_redacted() -> None:
+def test_document_with_an_invalid_number_is_redacted() -> None:
     assert redacted_text('{"name": "in-private", "rate": NaN}') == f'{{"name": "{HIDDEN}", "rate": "NaN"}}'
 
 
@@ -72,29 +72,29 @@ def test_a_document_with_what_is_no_number_is_redacted() -> None:
         f"no task for {KEY}",
     ],
 )
-def test_a_token_in_a_sentence_is_hidden(text: str) -> None:
+def test_token_in_a_sentence_is_hidden(text: str) -> None:
     found = redacted_text(text)
 
     assert not {"tok_secret1", "in-private", KEY} & set(found.replace("'", " ").replace('"', " ").split())
     assert HIDDEN in found
 
 
-def test_an_arn_and_a_hash_are_no_tokens() -> None:
+def test_arns_and_hashes_are_not_tokens() -> None:
     text = "arn:aws:states:us-east-1:000000000000:execution:stepwise-OrderSaga:o-1 " + "a" * 64
 
     assert redacted_text(text) == text
 
 
-def test_a_text_that_is_no_json_is_shown() -> None:
+def test_text_that_is_not_json_is_shown() -> None:
     assert shown("not json") == "not json"
     assert shown(None) == shown("") == ""
 
 
-def test_a_document_is_shown_indented() -> None:
+def test_document_is_shown_indented() -> None:
     assert shown('{"order_id":"o-1"}') == '{\n  "order_id": "o-1"\n}'
 
 
-def test_a_deep_document_ends() -> None:
+def test_deeply_nested_document_is_hidden() -> None:
     document: object = "in-private"
     for _ in range(2000):
         document = {"a": document}
@@ -116,7 +116,7 @@ def test_no_sample_event_shows_a_token_or_a_person(path: Path) -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["a", "token", "b"]), inner),
     )
 )
-def test_redacting_twice_changes_nothing_more(document: object) -> None:
+def test_redaction_is_idempotent(document: object) -> None:
     once = redacted(document)
 
     assert redacted(once) == once

@@ -1,4 +1,4 @@
-"""How values look on a page, and that nothing on it is markup unless a template says so."""
+"""The display of values on a page; nothing on it is markup unless a template says so."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -25,15 +25,15 @@ from stepwise.console.rendering import document, duration, link, moment, quote_p
         (273_600, "3 d 4 h"),
     ],
 )
-def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
+def test_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
     assert duration(timedelta(seconds=seconds)) == text
 
 
-def test_a_document_shows_every_digit_as_a_number() -> None:
+def test_document_shows_numbers_with_every_digit() -> None:
     assert document({"a": [Decimal("12345678901234567890.5")]}) == '{\n  "a": [\n    12345678901234567890.5\n  ]\n}'
 
 
-def test_a_time_is_shown_in_utc() -> None:
+def test_time_is_shown_in_utc() -> None:
     tokyo = datetime(2026, 11, 23, 9, tzinfo=timezone(timedelta(hours=9)))
 
     assert moment(tokyo) == moment(tokyo.isoformat()) == "2026-11-23 00:00:00"
@@ -41,14 +41,14 @@ def test_a_time_is_shown_in_utc() -> None:
     assert moment(datetime(2026, 11, 23, tzinfo=UTC)) == "2026-11-23 00:00:00"
 
 
-def test_a_link_leaves_out_what_is_empty_and_quotes_the_rest() -> None:
+def test_link_omits_empty_values_and_quotes_the_rest() -> None:
     assert link("/runs", name="a&b", status="", since=None) == "/runs?name=a%26b"
     assert link("/runs") == "/runs"
     assert quote_path("TENANT#t/../x?y") == "TENANT%23t%2F..%2Fx%3Fy"
 
 
 @pytest.mark.parametrize("macro", ["status", "when"])
-def test_a_macro_escapes_what_it_is_given(macro: str) -> None:
+def test_macro_escapes_its_arguments(macro: str) -> None:
     text = rendering.environment().from_string("{{ ui[macro](value) }}").render(macro=macro, value="<img src=x>")
 
     assert "<img" not in text
@@ -70,7 +70,7 @@ def test_no_template_has_an_inline_script_or_style() -> None:
     assert [name for name, text in templates.items() if "<script" in text and "src=" not in text] == []
 
 
-def test_memory_is_bounded_and_keeps_what_was_used_last() -> None:
+def test_cache_is_bounded_and_keeps_recent_entries() -> None:
     kept: Recent[int] = Recent(2)
     made: list[int] = []
 
@@ -83,7 +83,7 @@ def test_memory_is_bounded_and_keeps_what_was_used_last() -> None:
     assert (made, len(kept)) == ([1, 2, 3], 2)
 
 
-def test_memory_forgets_in_time() -> None:
+def test_cache_entries_expire() -> None:
     kept: Recent[int] = Recent(2, seconds=0)
     numbers = iter(range(5))
 

@@ -1,4 +1,4 @@
-"""Which requests the console answers, and the headers of its answers."""
+"""The requests that the console accepts, and the headers of its responses."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def refused(answer: Answer) -> bool:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8566", "localhost:8566", "localhost", "LOCALHOST:9000"])
-def test_names_of_this_machine_are_answered(host: str) -> None:
+def test_local_host_names_are_accepted(host: str) -> None:
     assert get(GUARDED, "/", host=host).text == "OPEN"
 
 
@@ -38,11 +38,11 @@ def test_names_of_this_machine_are_answered(host: str) -> None:
         "",
     ],
 )
-def test_a_foreign_name_that_resolves_to_this_machine_is_refused(host: str) -> None:
+def test_foreign_name_resolving_to_this_machine_is_refused(host: str) -> None:
     assert refused(get(GUARDED, "/", host=host))
 
 
-def test_a_request_without_host_is_refused() -> None:
+def test_request_without_host_is_refused() -> None:
     assert refused(get(GUARDED, "/", host=""))
 
 
@@ -60,7 +60,7 @@ def test_another_site_may_link_to_a_page() -> None:
     assert found.text == "OPEN"
 
 
-def test_a_form_of_the_console_is_accepted() -> None:
+def test_form_of_the_console_is_accepted() -> None:
     assert post(GUARDED, "/changes/x", {}).text == "OPEN"
 
 
@@ -78,11 +78,11 @@ def test_a_form_of_the_console_is_accepted() -> None:
     ],
     ids=str,
 )
-def test_a_form_of_another_page_is_refused(headers: dict[str, str]) -> None:
+def test_form_of_another_page_is_refused(headers: dict[str, str]) -> None:
     assert refused(post(GUARDED, "/changes/x", {}, **headers))
 
 
-def test_a_change_without_origin_is_refused() -> None:
+def test_change_without_origin_is_refused() -> None:
     assert refused(request(GUARDED, "POST", "/changes/x"))
 
 
@@ -91,7 +91,7 @@ def test_every_other_method_counts_as_a_change(method: str) -> None:
     assert refused(request(GUARDED, method, "/changes/x"))
 
 
-def test_every_answer_forbids_inline_scripts_frames_and_guessed_types() -> None:
+def test_every_response_forbids_inline_scripts_frames_and_sniffing() -> None:
     for found in (get(GUARDED, "/"), get(GUARDED, "/", host="attacker.example")):
         assert found.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
         assert found.headers["x-content-type-options"] == "nosniff"
@@ -100,7 +100,7 @@ def test_every_answer_forbids_inline_scripts_frames_and_guessed_types() -> None:
     assert "default-src 'none'" in CONTENT_SECURITY_POLICY
 
 
-def test_a_token_fits_its_own_cookie_and_process_only() -> None:
+def test_token_fits_only_its_cookie_and_process() -> None:
     tokens = Tokens()
     cookie = tokens.cookie(None)
 
@@ -111,7 +111,7 @@ def test_a_token_fits_its_own_cookie_and_process_only() -> None:
     assert not tokens.fits(cookie, "")
 
 
-def test_a_cookie_is_kept_if_it_may_be_ours() -> None:
+def test_cookie_is_kept_if_it_may_be_ours() -> None:
     tokens = Tokens()
     cookie = tokens.cookie(None)
 
@@ -119,5 +119,5 @@ def test_a_cookie_is_kept_if_it_may_be_ours() -> None:
     assert tokens.cookie("short") != "short"
 
 
-def test_consoles_at_other_ports_have_other_cookies() -> None:
+def test_consoles_on_other_ports_have_other_cookies() -> None:
     assert cookie_name("127.0.0.1:8566") != cookie_name("127.0.0.1:8567")

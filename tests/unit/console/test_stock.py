@@ -18,7 +18,7 @@ ADDED: Row = {"pk": "STOCK_CHANGE#tea-01#1", "sku": "tea-01", "kind": "add", "pi
     ("known", "told"),
     [({"was": 2, "is": 5}, "tea-01: 2 -> 5 pieces on hand."), ({}, "tea-01: 3 pieces added.")],
 )
-def test_an_addition_is_told_and_listed_even_if_orders_took_stock_meanwhile(known: Row, told: str) -> None:
+def test_addition_is_reported_and_listed_even_if_orders_take_stock_meanwhile(known: Row, told: str) -> None:
     change = {**ADDED, **known, "at": "2026-11-23T09:00:00+00:00"}
     table = rendering.environment().from_string("{% import 'parts.html' as parts %}{{ parts.stock_changes([change]) }}")
 
@@ -26,7 +26,7 @@ def test_an_addition_is_told_and_listed_even_if_orders_took_stock_meanwhile(know
     assert "+3" in table.render(change=change)
 
 
-def test_a_page_of_many_skus_has_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_of_many_skus_shows_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand would be a page of 3.4 MB, drawn four times a second."""
     on_hand = {f"sku-{number:05}": 1 for number in range(10_000)}
     for name, kept in (("_ON_HAND", on_hand), ("_HISTORY", [])):

@@ -1,4 +1,4 @@
-"""The page of what an execution is about."""
+"""The link from an execution to the page of its subject."""
 
 import json
 
@@ -21,9 +21,9 @@ from stepwise.console.runs.one import subject
         ("Command", [1], None),
     ],
 )
-def test_an_execution_leads_to_what_it_is_about(machine: str, document: object, expected: object) -> None:
+def test_execution_links_to_its_subject(machine: str, document: object, expected: object) -> None:
     assert subject(machine, "name", json.dumps(document)) == expected
 
 
-def test_an_input_that_is_no_json_leads_nowhere() -> None:
+def test_input_that_is_not_json_has_no_link() -> None:
     assert subject("OrderSaga", "name", "") is None

@@ -1,4 +1,4 @@
-"""The pure parts of the pages: what they show of rows, and what a button stands for."""
+"""The pure parts of the pages: the display of rows, and the commands of buttons."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -41,7 +41,7 @@ def concern(context: str, own: str, *see: str) -> Concern:
         (("imports", "show", "t/1"), []),
     ],
 )
-def test_a_concern_has_the_buttons_of_its_command(see: tuple[str, ...], changes: Any) -> None:
+def test_concern_has_the_buttons_of_its_command(see: tuple[str, ...], changes: Any) -> None:
     found = attention.buttons_of(concern("any", "x", *see))
 
     assert [(button.change, dict(button.parameters)) for button in found] == changes
@@ -61,11 +61,11 @@ def test_a_concern_has_the_buttons_of_its_command(see: tuple[str, ...], changes:
         ("orders", "", ""),
     ],
 )
-def test_a_concern_leads_to_its_page(context: str, own: str, page: str) -> None:
+def test_concern_links_to_its_page(context: str, own: str, page: str) -> None:
     assert attention.page_of(concern(context, own)) == page
 
 
-def test_the_fields_of_a_row_are_shown_as_people_write_them() -> None:
+def test_row_fields_are_shown_in_readable_form() -> None:
     row = {
         "total": Decimal(3000),
         "currency": "USD",
@@ -86,11 +86,11 @@ def test_the_fields_of_a_row_are_shown_as_people_write_them() -> None:
 
 
 @pytest.mark.parametrize("value", ["a lot", None, [], {"S": "x"}])
-def test_an_amount_that_is_none_is_shown_as_it_stands(value: object) -> None:
+def test_invalid_amount_is_shown_verbatim(value: object) -> None:
     assert facts.amount(value, "JPY") == str(value)
 
 
-def test_the_pace_of_an_import_says_what_is_left() -> None:
+def test_import_rate_gives_the_time_left() -> None:
     going = import_pages.pace(200, 1000, NOW, NOW + timedelta(seconds=10))
 
     assert going is not None
@@ -109,11 +109,11 @@ def test_the_pace_of_an_import_says_what_is_left() -> None:
         ("dead: blocks the key at its turn, waits for 1", "bad"),
     ],
 )
-def test_a_version_has_the_color_of_what_it_does(standing: str, kind: str) -> None:
+def test_version_has_the_color_of_its_status(standing: str, kind: str) -> None:
     assert keys.kind_of(standing) == kind
 
 
-def test_a_report_sums_revenue_by_currency() -> None:
+def test_report_sums_revenue_by_currency() -> None:
     lines = [Line("Confirmed", "JPY", 2, 3000), Line("Pending", "JPY", 1, 500), Line("Confirmed", "USD", 1, 100)]
 
     assert [(one.currency, one.orders, one.amount) for one in reports.sums(lines)] == [
@@ -122,7 +122,7 @@ def test_a_report_sums_revenue_by_currency() -> None:
     ]
 
 
-def test_an_execution_belongs_to_the_machine_of_its_arn() -> None:
+def test_execution_belongs_to_the_machine_of_its_arn() -> None:
     session: Any = None
     stack = Stack(session, None, {"TaskArn": "arn:aws:states:r:1:stateMachine:task", "TasksTable": "tasks"})
 
@@ -131,7 +131,7 @@ def test_an_execution_belongs_to_the_machine_of_its_arn() -> None:
 
 
 @pytest.mark.parametrize(("aws", "reads"), [(True, 2), (False, 4)])
-def test_on_aws_an_answer_is_kept_until_something_changes(aws: bool, reads: int) -> None:
+def test_on_aws_an_answer_is_cached_until_something_changes(aws: bool, reads: int) -> None:
     read: list[object] = []
     kept = Kept(lambda one: [read.append(one)])
     seen: Any = SimpleNamespace(settings=SimpleNamespace(aws=aws, stack_name="stepwise"))

@@ -1,4 +1,4 @@
-"""The timeline: what is idle is folded, and nothing else."""
+"""The timeline: idle time is folded, and nothing else."""
 
 import itertools
 from datetime import datetime, timedelta
@@ -24,14 +24,14 @@ def folded(found: Timeline) -> list[float]:
     return [fold.length.total_seconds() for fold in found.axis.folds]
 
 
-def test_work_is_not_folded_however_long_it_is() -> None:
+def test_work_is_never_folded_however_long_it_is() -> None:
     made = Made()
     made.task("A", at=0, took=3600)
 
     assert folded(drawn(made, 3600)) == []
 
 
-def test_the_wait_for_a_callback_is_folded() -> None:
+def test_wait_for_a_callback_is_folded() -> None:
     made = Made()
     waits = made.task("Ask", made.task("A", at=0, took=1), at=1, took=86400, resource="invoke.waitForTaskToken")
     made.task("B", waits, at=86401, took=2)
@@ -43,7 +43,7 @@ def test_the_wait_for_a_callback_is_folded() -> None:
     assert b.width > WIDTH / 4
 
 
-def test_the_pause_before_a_retry_is_folded() -> None:
+def test_pause_before_a_retry_is_folded() -> None:
     made = Made()
     failed = made.add(
         "TaskFailed", made.add("TaskScheduled", made.add("TaskStateEntered", 0, 0, name="A"), 0), 1, error="E"
@@ -53,14 +53,14 @@ def test_the_pause_before_a_retry_is_folded() -> None:
     assert folded(drawn(made, 62)) == [60]
 
 
-def test_short_idle_times_are_not_worth_a_fold() -> None:
+def test_short_idle_times_are_not_folded() -> None:
     made = Made()
     made.task("B", made.task("A", at=0, took=1), at=2.5, took=1)
 
     assert folded(drawn(made, 3.5)) == []
 
 
-def test_an_attempt_that_runs_now_reaches_to_the_end() -> None:
+def test_running_attempt_extends_to_the_end() -> None:
     made = Made()
     made.add("TaskScheduled", made.add("TaskStateEntered", 0, 0, name="A"), 0, resource="lambda")
     found = drawn(made, 100, "RUNNING")
@@ -70,7 +70,7 @@ def test_an_attempt_that_runs_now_reaches_to_the_end() -> None:
     assert (bar.x + bar.width, found.rows[0].length) == (pytest.approx(WIDTH), timedelta(seconds=100))
 
 
-def test_the_items_of_a_map_share_a_row() -> None:
+def test_items_of_a_map_share_a_row() -> None:
     made = Made()
     begun = made.add("MapStateStarted", made.add("MapStateEntered", 0, 0, name="Each"), 0, length=200)
     for index in range(200):
@@ -81,7 +81,7 @@ def test_the_items_of_a_map_share_a_row() -> None:
     assert len(found.rows[1].bars) == 1
 
 
-def test_a_loop_leaves_out_the_rows_in_the_middle() -> None:
+def test_loop_omits_the_rows_in_the_middle() -> None:
     made, last = Made(), 0
     for number in range(500):
         last = made.task("Check", last, at=number, took=0.5)
@@ -90,7 +90,7 @@ def test_a_loop_leaves_out_the_rows_in_the_middle() -> None:
     assert (len(found.rows), found.left_out) == (60, 440)
 
 
-def test_many_folds_leave_room_for_what_is_between_them() -> None:
+def test_many_folds_leave_room_between_them() -> None:
     busy = [(at(100 * number), at(100 * number + 1)) for number in range(100)]
     found = axis(busy, BEGIN, at(10000))
 
@@ -98,7 +98,7 @@ def test_many_folds_leave_room_for_what_is_between_them() -> None:
     assert sum(fold.width for fold in found.folds) <= WIDTH / 2 + 1
 
 
-def test_an_execution_of_no_time_has_an_axis() -> None:
+def test_execution_without_duration_has_an_axis() -> None:
     assert axis([], BEGIN, BEGIN).x(BEGIN) == 0
     assert drawn(Made(), 0).rows == ()
 
@@ -107,7 +107,7 @@ span = st.tuples(st.floats(0, 10_000), st.floats(0, 100)).map(lambda pair: (at(p
 
 
 @given(st.lists(span, max_size=20), st.lists(st.floats(0, 10_100), min_size=2, max_size=10))
-def test_an_axis_keeps_the_order_of_times(busy: list[tuple[datetime, datetime]], seconds: list[float]) -> None:
+def test_axis_keeps_the_order_of_times(busy: list[tuple[datetime, datetime]], seconds: list[float]) -> None:
     found = axis(busy, BEGIN, at(10_100))
     places = [found.x(at(one)) for one in sorted(seconds)]
 

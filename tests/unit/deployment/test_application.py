@@ -79,7 +79,7 @@ def application(folder: Path, others: str = OTHERS) -> dict[str, Any]:
     return flat(folder / "template.yaml")
 
 
-def test_parameters_of_nested_stacks_resolve_to_their_sources(tmp_path: Path) -> None:
+def test_nested_stack_parameters_resolve_to_their_sources(tmp_path: Path) -> None:
     template = application(tmp_path)
 
     assert template["Resources"]["Table"]["Properties"]["TableName"] == {"Fn::Sub": "${AWS::StackName}-orders"}
@@ -109,14 +109,14 @@ def test_variables_of_one_stack_are_those_of_its_functions(tmp_path: Path) -> No
         ("  Days: {Type", "  Weeks: {Type", r"others\.yaml: its parameters are not those that the root passes"),
     ],
 )
-def test_stacks_that_differ_in_what_they_share_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_stacks_with_different_shared_parts_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         application(tmp_path, OTHERS.replace(old, new, 1))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("leave", [False, True])
-def test_aliases_file_by_file_are_those_of_the_whole(tmp_path: Path, leave: bool) -> None:
+def test_aliases_per_file_match_those_of_the_whole(tmp_path: Path, leave: bool) -> None:
     shutil.copy(ROOT / "template.yaml", tmp_path)
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
 

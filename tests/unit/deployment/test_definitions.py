@@ -48,11 +48,11 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "_WIDTH", WIDTH)
 
 
-def test_a_retrier_has_one_line_or_is_wrapped() -> None:
+def test_retrier_is_on_one_line_or_wrapped() -> None:
     assert definitions.formatted(json.dumps(MACHINE)) == FORMATTED
 
 
-def test_a_check_names_a_definition_and_changes_nothing(
+def test_check_names_a_definition_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(definitions, "ROOT", tmp_path)

@@ -69,7 +69,7 @@ class Account(Target):
         return stubs[service]
 
     def done(self) -> bool:
-        """Whether all of a test's answers were used."""
+        """True if all of a test's answers were used."""
         for service in set(self.__dict__["stubs"]) - {"sts"}:
             self._stubs(service).assert_no_pending_responses()
         return True
@@ -109,7 +109,7 @@ def test_unreachable_service_is_reported_without_failing(reason: Exception) -> N
     assert not part.failed
 
 
-def test_a_request_that_is_not_valid_is_a_failure() -> None:
+def test_invalid_request_is_a_failure() -> None:
     def examine() -> Iterator[Finding]:
         raise ClientError({"Error": {"Code": "ValidationError", "Message": "the template"}}, "CreateChangeSet")
         yield
@@ -132,7 +132,7 @@ def test_definitions_have_the_arns_of_the_account(region: str, partition: str) -
     assert all(arn.startswith(f"arn:{partition}:lambda:{region}:{ACCOUNT}:function:new-") for arn in arns)
 
 
-def test_a_definition_that_step_functions_refuses_fails() -> None:
+def test_definition_refused_by_step_functions_fails() -> None:
     target = account()
     diagnostic = {"severity": "ERROR", "code": "SCHEMA", "message": "no such state", "location": "/States/A/Next"}
     answers = [
@@ -162,7 +162,7 @@ def test_every_policy_of_every_role_is_examined(options: dict[str, str]) -> None
     assert not re.search(r'\$\{|"Fn::|"Ref"|null', json.dumps(found))
 
 
-def test_findings_of_access_analyzer_fail_unless_they_are_advice() -> None:
+def test_findings_of_access_analyzer_fail_unless_suggestions() -> None:
     target = account()
     count = len(list(policies.policies(target.resolver)))
     kinds = ["ERROR", "SECURITY_WARNING", "WARNING", "SUGGESTION"]
@@ -211,7 +211,7 @@ def with_quotas(concurrency: float) -> Account:
 
 
 @pytest.mark.parametrize(("concurrency", "verdict"), [(10, Verdict.FAILED), (1000, Verdict.OK)])
-def test_a_quota_is_beside_what_is_needed(concurrency: float, verdict: Verdict) -> None:
+def test_quota_is_shown_beside_the_need(concurrency: float, verdict: Verdict) -> None:
     target = with_quotas(concurrency)
 
     part = examined("", lambda: quotas.examine(target, orders=10))
@@ -236,7 +236,7 @@ def test_every_nested_stack_counts_towards_the_quota() -> None:
     assert needed["stacks"] == 1 + len(list((ROOT / "stacks").glob("*.yaml")))
 
 
-def test_an_order_needs_what_was_counted() -> None:
+def test_order_needs_match_the_measured_counts() -> None:
     counted = [results.written("benchmarks.costs", case) for case in ("success", "decline", "out of stock")]
     states = json.loads((ROOT / "statemachine" / "user-import.asl.json").read_text())["States"].values()
 
@@ -278,7 +278,7 @@ def change(resource: str, kind: str, action: str, replacement: str | None = None
 STANDING = Deployed({"LogRetentionDays": "7", "Gone": "1"}, "UPDATE_COMPLETE", "", {})
 
 
-def test_a_change_set_that_would_empty_a_table_fails_and_leaves_nothing() -> None:
+def test_change_set_that_would_empty_a_table_fails_and_leaves_nothing() -> None:
     target = account(STANDING)
     table, bucket = "AWS::DynamoDB::Table", "AWS::S3::Bucket"
     changes = [
@@ -348,7 +348,7 @@ def test_parameters_are_passed_or_kept() -> None:
     ]
 
 
-def test_without_a_bucket_no_change_set_is_made() -> None:
+def test_without_a_bucket_no_change_set_is_created() -> None:
     target = account()
     target.refuses("cloudformation", "describe_stacks", "ValidationError", "Stack with id x does not exist")
 
@@ -359,7 +359,7 @@ def test_without_a_bucket_no_change_set_is_made() -> None:
 
 
 @pytest.mark.parametrize(("verdict", "status"), [(Verdict.FAILED, 1), (Verdict.LOOK, 0)])
-def test_the_exit_status_says_whether_a_part_failed(
+def test_exit_status_says_whether_a_part_failed(
     verdict: Verdict, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts = [Part("Roles", (Finding("a", verdict),)), Part("Quotas", (), "AccessDenied")]
@@ -370,7 +370,7 @@ def test_the_exit_status_says_whether_a_part_failed(
 
 
 @pytest.mark.slow
-def test_an_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> None:
+def test_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> None:
     path = tmp_path / "template.yaml"
     path.write_text(UNKNOWN_PROPERTY)
     found: Any = SimpleNamespace(path=path, region="us-east-1")
@@ -385,7 +385,7 @@ def test_an_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> Non
     ("arguments", "why"),
     [([""], "name the stack: make preflight STACK=stepwise"), (["stepwise", "A"], "A: write NAME=VALUE")],
 )
-def test_a_wrong_call_is_refused(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_call_is_refused(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
 

@@ -1,4 +1,4 @@
-"""What a command makes of the row that it replaces, and how large that may be."""
+"""The result of a command on the row that it replaces, and its size limits."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -60,7 +60,7 @@ def test_without_merge_null_is_a_value() -> None:
 @pytest.mark.parametrize(
     ("size", "fits"), [(MAX_DOCUMENT - json_size({"a": ""}), True), (MAX_DOCUMENT - json_size({"a": ""}) + 1, False)]
 )
-def test_document_may_have_300_kib_of_json(size: int, fits: bool) -> None:
+def test_document_is_limited_to_300_kib_of_json(size: int, fits: bool) -> None:
     change = Change(KEY, row(1, {"a": "x" * size}), None)
     if fits:
         change.check_document(EntityType("ORDER"), AT)
@@ -70,8 +70,8 @@ def test_document_may_have_300_kib_of_json(size: int, fits: bool) -> None:
 
 
 @pytest.mark.slow
-def test_document_must_fit_into_a_row_although_its_json_is_short_enough() -> None:
-    """A short number takes more room in a row than in JSON."""
+def test_document_must_fit_into_a_row_even_if_its_json_is_short_enough() -> None:
+    """A short number takes more space in a row than in JSON."""
     attributes = {"a": [1] * (MAX_DOCUMENT // 2 - 100)}
     assert json_size(attributes) < MAX_DOCUMENT
 
@@ -79,7 +79,7 @@ def test_document_must_fit_into_a_row_although_its_json_is_short_enough() -> Non
         Change(KEY, row(1, attributes), None).check_document(EntityType("ORDER"), AT)
 
 
-def test_a_copy_fits_wherever_its_row_was_accepted() -> None:
+def test_copy_fits_wherever_its_row_was_accepted() -> None:
     attributes: Any = {"a": []}
     room = MAX_ITEM - item_size(
         {**Change(KEY, row(10**9, attributes), None).row(AT.isoformat()), "sk": {"S": KEY.at(10**9)["sk"]}}
@@ -91,14 +91,14 @@ def test_a_copy_fits_wherever_its_row_was_accepted() -> None:
     Change(KEY, row(10**9 + 1, {}), written.row(AT.isoformat())).check_replaced(10**9)
 
 
-def test_a_copy_that_does_not_fit_is_refused() -> None:
+def test_copy_that_does_not_fit_is_refused() -> None:
     large = {**row(1, {}), "attributes": to_value({"a": ["x" * 100_000] * 4 + ["x" * 9_600]}, fractions=True)}
 
     with pytest.raises(AttributesTooLarge, match="history"):
         Change(KEY, row(2, {}), large).check_replaced(1)
 
 
-def test_data_must_be_older_than_the_command_and_as_the_gate_says() -> None:
+def test_data_must_be_older_than_the_command_and_match_the_gate() -> None:
     with pytest.raises(StaleCommand):
         Change(KEY, row(2, {}), row(2, {})).check_replaced(1)
     for data_version in (0, 1, 3):
@@ -110,7 +110,7 @@ def test_data_must_be_older_than_the_command_and_as_the_gate_says() -> None:
 @pytest.mark.parametrize(
     "value", [0, -0.0, 1.5, -2.25, 1e22, 1e-7, 10**37, "", [], {}, [None, True, {"a": [{"b": 1}]}]], ids=repr
 )
-def test_values_come_back_from_dynamodb_as_they_were(value: Any) -> None:
+def test_values_survive_a_round_trip_through_dynamodb(value: Any) -> None:
     kept = storable(value, "v")
 
     assert from_value(to_value(kept, fractions=True)) == value

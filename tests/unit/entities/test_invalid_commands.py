@@ -1,4 +1,4 @@
-"""Every kind of bad input gets an error that names the field. Nothing is written, as nothing is parsed."""
+"""Every kind of invalid input gets an error that names the field. Nothing is written, because nothing is parsed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -106,7 +106,7 @@ BAD: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("document", "path"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_a_bad_command_is_refused_by_the_path_of_its_field(document: Any, path: str) -> None:
+def test_invalid_command_is_refused_with_the_path_of_its_field(document: Any, path: str) -> None:
     with pytest.raises(InvalidCommand) as caught:
         parse(document)
 
@@ -117,11 +117,11 @@ def test_a_bad_command_is_refused_by_the_path_of_its_field(document: Any, path: 
     assert len(message) < 300
 
 
-def test_there_are_forty_kinds_and_more() -> None:
+def test_at_least_forty_kinds_are_tested() -> None:
     assert len({name for name, *_ in BAD}) >= 40
 
 
-def test_a_refused_command_writes_nothing(world: World) -> None:
+def test_refused_command_writes_nothing(world: World) -> None:
     before = world.everything()
     for _, document, _ in BAD:
         with pytest.raises(InvalidCommand):
@@ -132,7 +132,7 @@ def test_a_refused_command_writes_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize(("extra", "fits"), [(0, True), (1, False)])
-def test_attributes_may_have_100_kib_of_json(extra: int, fits: bool) -> None:
+def test_attributes_are_limited_to_100_kib_of_json(extra: int, fits: bool) -> None:
     document = attributes(a="é" * 100)
     room = MAX_ATTRIBUTES - json_size(document["attributes"])
     document["attributes"]["a"] += "x" * (room + extra)
@@ -162,5 +162,5 @@ def test_attributes_may_have_100_kib_of_json(extra: int, fits: bool) -> None:
     ],
     ids=str,
 )
-def test_a_command_at_the_limits_is_accepted(document: dict[str, Any]) -> None:
+def test_command_at_the_limits_is_accepted(document: dict[str, Any]) -> None:
     assert isinstance(parse(document), Command)

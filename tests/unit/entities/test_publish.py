@@ -1,4 +1,4 @@
-"""What PublishCommand writes and answers."""
+"""The rows and responses of PublishCommand."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -40,7 +40,7 @@ def refused(world: World, document: dict[str, Any], kind: type[Exception]) -> st
     return str(caught.value)
 
 
-def test_first_version_makes_the_gate(world: World) -> None:
+def test_first_version_creates_the_gate(world: World) -> None:
     answer = world.publish(order())
 
     assert answer == {"pk": "TENANT#tenant1", "sk": "ORDER#order123@1", "version": 1, "status": "published"}
@@ -54,7 +54,7 @@ def test_first_version_makes_the_gate(world: World) -> None:
 
 
 @pytest.mark.parametrize("mode", ["async", "sync"])
-def test_same_command_again_is_a_duplicate_whatever_its_mode(world: World, mode: str) -> None:
+def test_same_command_again_is_a_duplicate_in_any_mode(world: World, mode: str) -> None:
     world.publish(order())
     before = world.everything()
 
@@ -94,7 +94,7 @@ def test_version_beyond_the_next_is_a_gap(world: World, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["async", "sync"])
-def test_version_whose_row_has_expired_conflicts(world: World, mode: str) -> None:
+def test_version_with_an_expired_row_conflicts(world: World, mode: str) -> None:
     world.run(order())
     key: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123@1"}}
     world.client.delete_item(TableName=world.tables.commands, Key=key)
@@ -120,10 +120,10 @@ def test_key_of_a_registered_type_takes_no_other_type(products: World, mode: str
 @pytest.mark.parametrize("mode", ["async", "sync"])
 @pytest.mark.parametrize("version", [2, None], ids=["numbered", "next"])
 @pytest.mark.parametrize("unfinished", [False, True], ids=["finished", "pending"])
-def test_registered_type_takes_over_a_key_of_its_own(
+def test_registered_type_takes_over_its_own_key(
     products: World, mode: str, version: int | None, unfinished: bool
 ) -> None:
-    """An application in which PRODUCT was not registered yet has published `Product`."""
+    """An application that had not registered PRODUCT yet has published `Product`."""
     registered, products.types = products.types, Types([], [])
     products.publish(product(type="Product", mode="async" if unfinished else "sync"))
     products.types = registered
@@ -141,7 +141,7 @@ def test_registered_type_takes_over_a_key_of_its_own(
     assert refused(products, product(3, type="Product"), InvalidCommand).startswith("type: ")
 
 
-def test_publication_while_others_are_pending_keeps_the_time_of_the_first(world: World) -> None:
+def test_publish_while_others_are_pending_keeps_the_time_of_the_first(world: World) -> None:
     world.publish(order())
     world.now = START.replace(hour=10)
     world.publish(order(2))
@@ -173,7 +173,7 @@ def test_synchronous_command_waits_for_no_older_one(world: World) -> None:
     assert world.publish(order(2, mode="sync"))["status"] == "finished"
 
 
-def test_synchronous_command_is_refused_for_the_document_that_it_makes(world: World) -> None:
+def test_synchronous_command_is_refused_for_its_resulting_document(world: World) -> None:
     large = {"a": "x" * 90_000}
     for version in range(1, 4):
         world.publish(order(version, mode="sync", merge=True, attributes={f"a{version}": large}))
@@ -183,7 +183,7 @@ def test_synchronous_command_is_refused_for_the_document_that_it_makes(world: Wo
     )
 
 
-def test_next_version_is_taken_once_for_each_request(world: World) -> None:
+def test_next_version_is_assigned_once_per_request(world: World) -> None:
     world.publish(order())
     first = world.publish(order(None, request_id="r-1"))
     again = world.publish(order(None, request_id="r-1"))
@@ -220,13 +220,13 @@ def test_request_with_another_payload_conflicts(world: World) -> None:
     assert message.startswith("request_id: ")
 
 
-def test_request_is_a_duplicate_with_its_version_too(world: World) -> None:
+def test_request_is_also_a_duplicate_with_its_version(world: World) -> None:
     world.publish(order(None, request_id="r-1"))
 
     assert world.publish(order(1, request_id="r-1"))["status"] == "duplicate"
 
 
-def test_an_answer_that_the_sdk_lost_changes_nothing(world: World) -> None:
+def test_sdk_retry_changes_nothing(world: World) -> None:
     command = order()
     assert world.publish(command, owner="call-1")["status"] == "published"
     before = world.everything()
@@ -247,7 +247,7 @@ def stored_gate(world: World) -> Any:
 
 
 @pytest.mark.parametrize("numbered", [True, False])
-def test_gate_older_than_its_data_is_no_contention(world: World, numbered: bool) -> None:
+def test_gate_older_than_its_data_is_not_contention(world: World, numbered: bool) -> None:
     world.publish(order(mode="sync"))
     older = stored_gate(world)
     for version in (2, 3, 4):
@@ -267,7 +267,7 @@ def test_gate_older_than_its_data_is_no_contention(world: World, numbered: bool)
     assert world.publish(order(5, mode="sync"))["status"] == "finished"
 
 
-def test_gate_that_lacks_a_pending_version_learns_it_and_keeps_other_lagging_targets(world: World) -> None:
+def test_gate_missing_a_pending_version_learns_it_and_keeps_lagging_targets(world: World) -> None:
     world.publish(order(mode="sync"))
     Lagging(world.client, world.tables.gates).mark(world.gate().key, "catalog", world.now)
     older = stored_gate(world)
@@ -284,7 +284,7 @@ def test_gate_that_lacks_a_pending_version_learns_it_and_keeps_other_lagging_tar
     assert world.publish(order(3, mode="sync"))["status"] == "finished"
 
 
-def test_missing_gate_is_made_from_the_data(world: World) -> None:
+def test_missing_gate_is_rebuilt_from_the_data(world: World) -> None:
     world.publish(order(mode="sync"))
     version: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123@1"}}
     world.client.delete_item(TableName=world.tables.commands, Key=version)
@@ -299,7 +299,7 @@ def test_missing_gate_is_made_from_the_data(world: World) -> None:
 
 @pytest.fixture
 def skipped(world: World) -> Callable[[str], World]:
-    """Version 2 was skipped, and the gate is as it was at an earlier moment."""
+    """A world in which version 2 was skipped and the gate has an earlier state."""
 
     def at(moment: str) -> World:
         world.publish(order(mode="sync"))
@@ -317,7 +317,7 @@ def skipped(world: World) -> Callable[[str], World]:
 
 @pytest.mark.parametrize("moment", ["before its publication", "before its end", "before the skip"])
 @pytest.mark.parametrize("command", [order(3, mode="sync"), order(4), order(None, mode="sync", request_id="r-9")])
-def test_publication_with_a_gate_of_before_a_skip_raises_the_cause(
+def test_publish_with_a_gate_from_before_a_skip_raises_the_cause(
     skipped: Callable[[str], World], moment: str, command: dict[str, Any]
 ) -> None:
     world = skipped(moment)
@@ -332,9 +332,7 @@ def test_publication_with_a_gate_of_before_a_skip_raises_the_cause(
 
 
 @pytest.mark.parametrize("move", ["retry", "skip"])
-def test_decision_about_a_version_that_was_skipped_is_refused_and_listed(
-    skipped: Callable[[str], World], move: str
-) -> None:
+def test_decision_on_a_skipped_version_is_refused_and_listed(skipped: Callable[[str], World], move: str) -> None:
     world = skipped("before the skip")
     row, key = world.command(2), world.gate().key
 
@@ -345,7 +343,7 @@ def test_decision_about_a_version_that_was_skipped_is_refused_and_listed(
     assert world.gate().lagging == {"gate"}
 
 
-def test_sweep_lists_a_gate_that_waits_for_a_version_that_has_ended(skipped: Callable[[str], World]) -> None:
+def test_sweep_lists_a_gate_waiting_for_a_finished_version(skipped: Callable[[str], World]) -> None:
     world = skipped("before its end")
 
     recovery = Recovery(world.turns, world.machine)
@@ -353,7 +351,7 @@ def test_sweep_lists_a_gate_that_waits_for_a_version_that_has_ended(skipped: Cal
     assert world.gate().lagging == {"gate"}
 
 
-def test_version_that_the_gate_does_not_know_is_not_finished(world: World) -> None:
+def test_version_unknown_to_the_gate_is_not_finished(world: World) -> None:
     world.publish(order(mode="sync"))
     older = stored_gate(world)
     world.publish(order(2))
@@ -365,7 +363,7 @@ def test_version_that_the_gate_does_not_know_is_not_finished(world: World) -> No
     assert world.data()["version"] == 1
 
 
-def test_target_is_not_rebuilt_by_a_gate_that_is_older_than_the_data(world: World) -> None:
+def test_target_is_not_rebuilt_from_a_gate_older_than_the_data(world: World) -> None:
     world.publish(order(mode="sync"))
     older = stored_gate(world)
     world.publish(order(2, mode="sync"))
@@ -388,7 +386,7 @@ def test_rebuilt_gate_lists_the_targets_of_its_type(products: World) -> None:
     assert products.client.scan(TableName=products.tables.gates, IndexName="lagging_since")["Count"] == 1
 
 
-def test_a_gate_that_was_put_right_by_hand_is_taken_off_the_list(world: World) -> None:
+def test_gate_fixed_by_hand_leaves_the_list(world: World) -> None:
     world.publish(order(mode="sync"))
     Lagging(world.client, world.tables.gates).mark(world.gate().key, GATE, world.now)
 
@@ -396,7 +394,7 @@ def test_a_gate_that_was_put_right_by_hand_is_taken_off_the_list(world: World) -
     assert world.gate().lagging == frozenset()
 
 
-def test_a_race_is_still_contention(world: World) -> None:
+def test_race_is_still_contention(world: World) -> None:
     world.publish(order(mode="sync"))
 
     assert Consistency(world.client, world.tables).problem(world.gate().key) == ""

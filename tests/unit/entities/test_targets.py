@@ -71,17 +71,17 @@ def shown(bucket: CatalogBucket) -> Any:
     return json.loads(bucket.client.get_object(Bucket="catalog", Key="tenant1/products/tea-01.json")["Body"].read())
 
 
-def test_a_target_shows_nothing_before_its_first_write(target: Target) -> None:
+def test_target_shows_nothing_before_its_first_write(target: Target) -> None:
     assert target.version(TEA.pk, TEA.sk) == 0
 
 
-def test_an_older_version_never_replaces_a_newer_one(target: Target) -> None:
+def test_older_version_never_replaces_a_newer_one(target: Target) -> None:
     for version in (2, 1, 2):
         target.write(tea(version))
         assert target.version(TEA.pk, TEA.sk) == 2
 
 
-def test_a_deletion_is_a_version_too(target: Target) -> None:
+def test_deletion_is_a_version_too(target: Target) -> None:
     target.write(tea(1))
     target.write(tea(2, deleted=True))
     target.write(tea(1))
@@ -98,7 +98,7 @@ def test_only_a_skipped_version_may_be_replaced_by_an_older_one(target: Target) 
     assert target.version(TEA.pk, TEA.sk) == 1
 
 
-def test_a_product_is_found_by_its_category(products: ProductsTable) -> None:
+def test_product_is_found_by_its_category(products: ProductsTable) -> None:
     products.write(tea(1))
 
     assert rows(products) == {
@@ -109,7 +109,7 @@ def test_a_product_is_found_by_its_category(products: ProductsTable) -> None:
     }  # fmt: skip
 
 
-def test_a_product_that_changes_its_category_has_one_row(products: ProductsTable) -> None:
+def test_product_that_changes_its_category_has_one_row(products: ProductsTable) -> None:
     products.write(tea(1))
     products.write(tea(2, category="green-tea", available=False))
     products.write(tea(1))
@@ -118,7 +118,7 @@ def test_a_product_that_changes_its_category_has_one_row(products: ProductsTable
     assert rows(products)["TENANT#tenant1#CATEGORY#green-tea"]["available"] is False
 
 
-def test_a_deleted_product_keeps_its_pointer_alone(products: ProductsTable) -> None:
+def test_deleted_product_keeps_only_its_pointer(products: ProductsTable) -> None:
     products.write(tea(1))
     products.write(tea(2, deleted=True))
     products.write(tea(1))
@@ -126,7 +126,7 @@ def test_a_deleted_product_keeps_its_pointer_alone(products: ProductsTable) -> N
     assert rows(products) == {"TENANT#tenant1": {"version": 2, "deleted": True}}
 
 
-def test_a_product_is_an_object_of_the_catalog(bucket: CatalogBucket) -> None:
+def test_product_is_an_object_of_the_catalog(bucket: CatalogBucket) -> None:
     bucket.write(tea(1, available=False))
 
     assert shown(bucket) == {
@@ -139,7 +139,7 @@ def test_a_product_is_an_object_of_the_catalog(bucket: CatalogBucket) -> None:
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Target, Document], None]:
-    """Let another writer come in between the next read of a target and its write."""
+    """Let another writer write between the next read of a target and its write."""
 
     def arrange(target: Target, document: Document) -> None:
         name = "_read" if isinstance(target, CatalogBucket) else "_pointer"
@@ -157,7 +157,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Target, Document], N
 
 
 @pytest.mark.parametrize(("other", "shows"), [(3, 3), (1, 2)])
-def test_a_writer_that_lost_a_race_looks_again(
+def test_writer_that_lost_a_race_reads_again(
     target: Target, meanwhile: Callable[[Target, Document], None], other: int, shows: int
 ) -> None:
     meanwhile(target, tea(other, category="green-tea"))
@@ -194,7 +194,7 @@ def test_late_put_of_a_skipped_version_does_not_land_after_a_rebuild(
     assert shown(bucket)["version"] == first
 
 
-def test_a_race_lost_too_often_is_contention(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_race_lost_too_often_is_contention(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     target.write(tea(1))
     name = "_read" if isinstance(target, CatalogBucket) else "_pointer"
     monkeypatch.setattr(type(target), name, lambda *_: None)
@@ -203,7 +203,7 @@ def test_a_race_lost_too_often_is_contention(target: Target, monkeypatch: pytest
         target.write(tea(2))
 
 
-def test_a_target_is_written_at_its_turn_only(target: Target, world: World) -> None:
+def test_target_is_written_only_at_its_turn(target: Target, world: World) -> None:
     for version in (1, 2):
         world.publish(order(version))
     late = world.gates.rows.turn(Attempt(world.gate().key, 2, 1))
@@ -216,7 +216,7 @@ def test_a_target_is_written_at_its_turn_only(target: Target, world: World) -> N
 
 
 @pytest.mark.parametrize(("code", "status"), [("SlowDown", 503), ("RequestTimeout", 400), ("InternalError", 500)])
-def test_a_bucket_that_does_not_answer_is_worth_a_retry(
+def test_unresponsive_bucket_is_a_transient_error(
     bucket: CatalogBucket, monkeypatch: pytest.MonkeyPatch, code: str, status: int
 ) -> None:
     def refuse(**_: Any) -> Any:

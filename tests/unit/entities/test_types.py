@@ -1,4 +1,4 @@
-"""Types and targets are registered in code, or the module does not load."""
+"""Types and targets are registered in code, or the module fails to load."""
 
 from typing import Any
 
@@ -24,27 +24,27 @@ class Sale(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("first: must not be after last")
 
 
-def test_attributes_that_do_not_fit_together_are_refused_with_the_reason() -> None:
+def test_inconsistent_attributes_are_refused_with_the_reason() -> None:
     with pytest.raises(InvalidCommand, match="first: must not be after last"):
         EntityType("SALE", schema=Sale).check({"first": 2, "last": 1})
 
 
-def test_a_type_that_is_registered_twice_is_refused() -> None:
+def test_type_registered_twice_is_refused() -> None:
     with pytest.raises(DuplicateRegistration, match="SHOP"):
         Types([EntityType("SHOP"), EntityType("SHOP")], [])
 
 
-def test_a_target_that_is_named_twice_is_refused() -> None:
+def test_target_named_twice_is_refused() -> None:
     with pytest.raises(DuplicateRegistration, match="SHOP"):
         Types([EntityType("SHOP", targets=("map", "map"))], ["map"])
 
 
-def test_an_unknown_target_is_refused() -> None:
+def test_unknown_target_is_refused() -> None:
     with pytest.raises(UnknownTarget, match="SHOP has no such target: atlas"):
         Types([EntityType("SHOP", targets=("map", "atlas"))], ["map"])
 
 
-def test_a_type_that_is_not_registered_has_no_rules() -> None:
+def test_unregistered_type_has_no_rules() -> None:
     kind = TYPES.of("UNKNOWN")
     kind.check({"anything": [1]})
 
@@ -56,7 +56,7 @@ def test_product_has_two_targets_besides_data() -> None:
     assert set(TARGETS) == {"products", "catalog"}
 
 
-def test_a_whole_document_needs_what_a_change_may_leave_out() -> None:
+def test_whole_document_needs_fields_that_a_change_may_omit() -> None:
     kind = EntityType("SHOP", Shop)
     kind.check({"floor": 2}, merge=True)
     kind.check({"floor": None}, merge=True)
@@ -78,7 +78,7 @@ def test_a_whole_document_needs_what_a_change_may_leave_out() -> None:
         ({"floor": None, "city": None}, True, ["city"]),
     ],
 )
-def test_each_attribute_that_is_wrong_has_a_line(attributes: dict[str, Any], merge: bool, wrong: list[str]) -> None:
+def test_each_invalid_attribute_has_a_line(attributes: dict[str, Any], merge: bool, wrong: list[str]) -> None:
     with pytest.raises(InvalidCommand) as refused:
         EntityType("SHOP", Shop).check(attributes, merge=merge)
 

@@ -1,4 +1,4 @@
-"""Archives that must be refused: by what is wrong, the archive, its code, and what the message says."""
+"""Archives that must be refused: the defect, the archive, its code, and part of the message."""
 
 import gzip
 import io
@@ -61,7 +61,7 @@ def _quoted() -> bytes:
 
 
 def _padded() -> bytes:
-    """Only the header of the first entry shows that its data goes on into the second."""
+    """An archive whose data continues into the second entry, visible only in the first one's header."""
     offset = 30 + 5 + len(deflated(CSV))
     return archive(File(b"a.csv", local={"extra": bytes(200)}), File(b"b.csv", central={"offset": offset}))
 

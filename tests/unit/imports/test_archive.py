@@ -1,4 +1,4 @@
-"""Archives are refused with a reason, or give exactly what was put into them."""
+"""Archives are refused with a reason, or return exactly their content."""
 
 import io
 import zipfile
@@ -18,7 +18,7 @@ LONG = b"".join(b"p-%d,%d\n" % (number, number * 7919 % 10_007) for number in ra
 
 
 class Object:
-    """An object in a bucket, which counts the bytes that are read of it."""
+    """An object in a bucket that counts the bytes read from it."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.reads = data, list[tuple[int, int]]()
@@ -38,7 +38,7 @@ def contents(data: bytes) -> dict[str, bytes]:
 
 
 def zipped(files: dict[str, bytes], *, seekable: bool = True, zip64: bool = False, method: int = 8) -> bytes:
-    """Written by the standard library; with data descriptors if the output is not seekable."""
+    """An archive by the standard library; with data descriptors if the output is not seekable."""
     made = io.BytesIO()
     if not seekable:
         made.seekable = lambda: False  # type: ignore[method-assign]
@@ -59,7 +59,7 @@ def test_there_are_enough_hostile_archives() -> None:
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_a_hostile_archive_is_refused_with_its_reason(what: str) -> None:
+def test_hostile_archive_is_refused_with_its_reason(what: str) -> None:
     data, code, says = HOSTILE[what]
 
     with pytest.raises(ArchiveRefused) as refused:
@@ -73,12 +73,12 @@ def test_a_hostile_archive_is_refused_with_its_reason(what: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"x", CSV, bytes(100)])
-def test_a_hostile_archive_in_the_company_of_an_honest_file_is_refused(data: bytes) -> None:
+def test_hostile_archive_with_an_honest_file_is_refused(data: bytes) -> None:
     with pytest.raises(ArchiveRefused):
         contents(archive(File(b"a.csv"), File(b"../b.csv", data=data)))
 
 
-def test_what_the_directory_shows_is_refused_before_any_data_is_read() -> None:
+def test_defect_in_the_directory_is_refused_before_any_data_is_read() -> None:
     source = Object(archive(File(b"a.csv", bytes(range(256)) * 1000, 0), File(b"../b.csv")))
 
     with pytest.raises(ArchiveRefused):
@@ -97,11 +97,11 @@ def test_archives_of_the_standard_library_are_accepted(seekable: bool, zip64: bo
     assert contents(zipped(files, seekable=seekable, zip64=zip64, method=method)) == files
 
 
-def test_an_end_record_with_zip64_is_accepted() -> None:
+def test_zip64_end_record_is_accepted() -> None:
     assert contents(zip64(File())) == {"products.csv": CSV}
 
 
-def test_a_comment_is_accepted() -> None:
+def test_comment_is_accepted() -> None:
     assert contents(archive(File(), comment=b"c" * 0xFFFF)) == {"products.csv": CSV}
 
 
@@ -119,7 +119,7 @@ def test_names_are_read_in_utf_8_and_cp932(stored: bytes | str, name: str) -> No
     assert contents(archive(File(stored))) == {name: CSV}
 
 
-def test_entries_are_numbered_in_the_order_of_the_directory_without_what_is_no_file() -> None:
+def test_entries_are_numbered_in_directory_order_and_only_files_count() -> None:
     data = archive(
         File(b"a/", b"", 0, mode=0o40755 << 16 | 0x10),
         File(b"a/b.csv"),
@@ -134,7 +134,7 @@ def test_entries_are_numbered_in_the_order_of_the_directory_without_what_is_no_f
     assert contents(data) == {"a/b.csv": CSV, "c.csv": CSV}
 
 
-def test_a_caller_that_stops_reading_an_entry_is_still_told_of_a_lie_in_it() -> None:
+def test_partly_read_entry_is_still_checked() -> None:
     walk = Object(archive(File(local={"crc": 7}, central={"crc": 7}), File(b"b.csv"))).archive().contents()
     next(walk)
 
@@ -153,7 +153,7 @@ def test_each_byte_of_the_data_is_fetched_once() -> None:
     assert sum(length for _, length in source.reads) < 1.02 * len(source.data)
 
 
-def test_an_entry_arrives_in_chunks() -> None:
+def test_entry_arrives_in_chunks() -> None:
     walk = Object(archive(File(data=LONG))).archive().contents()
     lengths = [len(chunk) for _, chunks in walk for chunk in chunks]
 
@@ -161,7 +161,7 @@ def test_an_entry_arrives_in_chunks() -> None:
     assert max(lengths) <= 1024 * 1024 + 4096
 
 
-def test_a_read_without_an_answer_is_worth_a_retry() -> None:
+def test_read_without_an_answer_is_transient() -> None:
     with pytest.raises(ArchiveCutShort):
         Archive(lambda _offset, _length: b"", 1000)
 
@@ -175,14 +175,14 @@ CELLS = st.text(st.characters(exclude_characters="\0", codec="utf-8")).map(str.e
     st.booleans(),
     st.booleans(),
 )
-def test_an_honest_archive_round_trips(files: list[tuple[str, bytes]], seekable: bool, zip64: bool) -> None:
+def test_honest_archive_round_trips(files: list[tuple[str, bytes]], seekable: bool, zip64: bool) -> None:
     assert contents(zipped(dict(files), seekable=seekable, zip64=zip64)) == dict(files)
 
 
 @pytest.mark.slow
 @settings(max_examples=500)
 @given(st.data())
-def test_a_changed_byte_is_refused_or_changes_no_content(data: st.DataObject) -> None:
+def test_changed_byte_is_refused_or_changes_no_content(data: st.DataObject) -> None:
     honest = zip64(File(b"a.csv"), File("商品.csv", method=0))
     at = data.draw(st.integers(0, len(honest) - 1))
     changed = honest[:at] + bytes([data.draw(st.integers(0, 255))]) + honest[at + 1 :]
@@ -195,6 +195,6 @@ def test_a_changed_byte_is_refused_or_changes_no_content(data: st.DataObject) ->
 
 
 @given(st.binary(max_size=2000), st.integers(0, 3))
-def test_bytes_at_random_are_refused(noise: bytes, ends: int) -> None:
+def test_random_bytes_are_refused(noise: bytes, ends: int) -> None:
     with pytest.raises(ArchiveRefused):
         contents(noise + archive()[-22:] * ends)

@@ -1,4 +1,4 @@
-"""The target `make corpus` on a small corpus, and on a reader that is wrong."""
+"""The target `make corpus` on a small corpus, and with a defective reader."""
 
 import zipfile
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.kit import corpus
 from tests.kit.texts import files
 
 
-def test_every_cell_is_what_a_second_reader_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_cell_matches_a_second_reader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for language, encoding in (("spanish", "utf-8"), ("japanese", "cp932"), ("japanese", "euc_jp")):
         (file,) = files(language, encoding, (12,))
         (tmp_path / f"{encoding}.csv").write_bytes(file.data)
@@ -27,7 +27,7 @@ def test_every_cell_is_what_a_second_reader_finds(tmp_path: Path, capsys: pytest
     ]
 
 
-def test_a_changed_cell_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_cell_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_records, "decoded", lambda data, encoding: data.decode(encoding).replace("y", "z"))
 
     assert corpus.compare("a.csv", b"x,y\n1,2\n").differences == ("row 1, column 2",)

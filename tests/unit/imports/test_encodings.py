@@ -1,4 +1,4 @@
-"""A file that looks like another encoding is refused before a row of it is stored."""
+"""A file that looks like another encoding is refused before any of its rows is stored."""
 
 import io
 import zipfile
@@ -49,7 +49,7 @@ both_modes = pytest.mark.parametrize("mode", ["DIRECT", "STEP_FUNCTION"])
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_a_file_in_another_encoding_is_refused_whole(
+def test_file_in_another_encoding_is_refused_entirely(
     world: ImportWorld, mode: str, content: bytes, options: dict[str, Any], message: str
 ) -> None:
     refused = imported(world, content, mode, options=options)
@@ -61,7 +61,7 @@ def test_a_file_in_another_encoding_is_refused_whole(
 
 
 @both_modes
-def test_a_confirmed_encoding_is_read_row_by_row(world: ImportWorld, mode: str) -> None:
+def test_confirmed_encoding_is_read_row_by_row(world: ImportWorld, mode: str) -> None:
     content = text("ñ", "±") + "p3,緑茶,tea,1,JPY\n".encode("cp932")
     confirmed = imported(world, content, mode, options={"encoding_confirmed": True})
 
@@ -76,8 +76,8 @@ def test_half_width_katakana_are_read_as_cp932(world: ImportWorld, mode: str) ->
     assert world.row(done)["status"] == "COMPLETED"
 
 
-def test_a_result_of_a_cp932_import_is_retried_in_utf_8(world: ImportWorld) -> None:
-    """failed.csv is in UTF-8. As cp932, its names would become others; nobody has confirmed its encoding."""
+def test_result_of_a_cp932_import_is_retried_in_utf_8(world: ImportWorld) -> None:
+    """failed.csv is in UTF-8. As cp932 its names would change; nobody has confirmed its encoding."""
     content = text("緑茶", "煎茶", encoding="cp932").replace(b"tea,1", b"tea,x")
     options = {"encoding": "cp932", "encoding_confirmed": True}
     first = imported(world, content, "DIRECT", options=options)
@@ -92,7 +92,7 @@ def test_a_result_of_a_cp932_import_is_retried_in_utf_8(world: ImportWorld) -> N
     assert world.row(again)["options"] == options
 
 
-def test_a_loaded_import_is_finished_whatever_its_file_looks_like(world: ImportWorld) -> None:
+def test_loaded_import_finishes_whatever_its_file_looks_like(world: ImportWorld) -> None:
     """An earlier release has accepted it: finalization reads it again, and must not refuse it."""
     accepted = world.create(text("ñ", "±"), processing_mode="STEP_FUNCTION", options={"encoding_confirmed": True})
     world.load(accepted)
@@ -109,7 +109,7 @@ def test_a_loaded_import_is_finished_whatever_its_file_looks_like(world: ImportW
     assert world.finish(accepted) == "COMPLETED"
 
 
-def test_the_entries_of_a_zip_inherit_the_confirmation() -> None:
+def test_entries_of_a_zip_inherit_the_confirmation() -> None:
     world = ZipWorld()
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as written:
@@ -122,7 +122,7 @@ def test_the_entries_of_a_zip_inherit_the_confirmation() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 7, 8 * 1024 - 40, 300_000])
-def test_a_sign_in_the_last_row_is_found_across_chunks(world: ImportWorld, before: int) -> None:
+def test_marker_in_the_last_row_is_found_across_chunks(world: ImportWorld, before: int) -> None:
     """Rows of ASCII, then one of cp932, wherever the chunks of the download end."""
     filler = [f"{'x' * 50}{number}" for number in range(before // 70)]
     content = text(*filler, "緑茶", encoding="cp932")

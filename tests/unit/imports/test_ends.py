@@ -1,4 +1,4 @@
-"""The end of an import that lost its file, and of executions that are not an import's own."""
+"""The end of an import whose file is lost, and of executions that do not belong to an import."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ROWS = "p1,n,tea,1,JPY,\np2,n,tea,x,JPY,\n"
 KEY = ImportKey(TENANT, "0" * 32)
 
 
-def test_an_import_whose_file_was_removed_before_it_was_read_fails(world: ImportWorld) -> None:
+def test_import_whose_file_was_deleted_before_reading_fails(world: ImportWorld) -> None:
     import_id = world.create(HEADER + ROWS, processing_mode="STEP_FUNCTION")
     world.lose(import_id)
 
@@ -22,7 +22,7 @@ def test_an_import_whose_file_was_removed_before_it_was_read_fails(world: Import
 
 
 @pytest.mark.parametrize("runs", [True, False], ids=["run", "cut off"])
-def test_an_import_whose_file_was_removed_later_ends_without_its_cells(world: ImportWorld, runs: bool) -> None:
+def test_import_whose_file_was_deleted_later_ends_without_its_cells(world: ImportWorld, runs: bool) -> None:
     import_id = world.create(HEADER + ROWS, processing_mode="STEP_FUNCTION")
     world.load(import_id)
     if runs:
@@ -35,7 +35,7 @@ def test_an_import_whose_file_was_removed_later_ends_without_its_cells(world: Im
     assert [(one[0], one[-6:]) for one in world.result(import_id, name)][-1] == ("2", [""] * 6)
 
 
-def test_a_direct_import_whose_file_was_removed_ends(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_direct_import_whose_file_was_deleted_ends(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("imports.creation.Direct._run", lambda *_: None)
     monkeypatch.setattr("imports.finalizing.Finalization.finish", lambda *_: None)
     import_id = world.create(HEADER + ROWS)
@@ -47,7 +47,7 @@ def test_a_direct_import_whose_file_was_removed_ends(world: ImportWorld, monkeyp
 
 
 def test_failed_rows_of_a_batch_are_read_at_once(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million rows have 10,000 batches: with a read for each failed row, their finalization would time out."""
+    """A million rows have 10,000 batches: with one read for each failed row, finalization would time out."""
     rows = "".join(f"p{number},n,tea,{'x' if number % 5 else 1},JPY,{'d' * 1000}\n" for number in range(100))
     import_id = world.create(HEADER + rows, processing_mode="STEP_FUNCTION")
     world.load(import_id)
@@ -63,7 +63,7 @@ def test_failed_rows_of_a_batch_are_read_at_once(world: ImportWorld, monkeypatch
 @pytest.mark.parametrize(
     "changes", [{"name": "by-hand"}, {"input": None}, {"input": "{}"}, {"input": "{"}, {"input": "[]"}], ids=str
 )
-def test_the_end_of_another_execution_ends_no_import(changes: Any) -> None:
-    """Someone starts an execution of a running import's input again, which fails at once."""
+def test_end_of_an_unrelated_execution_ends_no_import(changes: Any) -> None:
+    """A second execution of a running import's input is started, and fails at once."""
     assert ended(KEY).job == Job(TENANT, KEY.import_id)
     assert ended(KEY, **changes).job is None

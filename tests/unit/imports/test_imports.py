@@ -47,7 +47,7 @@ def imported(world: ImportWorld, content: str | None, mode: str, **fields: Any) 
 
 
 @both_modes
-def test_every_row_has_one_outcome_in_the_order_of_the_file(world: ImportWorld, mode: str) -> None:
+def test_every_row_has_one_outcome_in_file_order(world: ImportWorld, mode: str) -> None:
     import_id = imported(world, text(1, "x", 3), mode)
     own = world.row(import_id)
 
@@ -66,7 +66,7 @@ def test_every_row_has_one_outcome_in_the_order_of_the_file(world: ImportWorld, 
 
 @both_modes
 @pytest.mark.parametrize(("option", "succeeded"), [("refuse", ["2"]), ("last", ["2", "4"])])
-def test_duplicate_keys(world: ImportWorld, mode: str, option: str, succeeded: list[str]) -> None:
+def test_duplicate_keys_are_refused(world: ImportWorld, mode: str, option: str, succeeded: list[str]) -> None:
     content = HEADER + row(1) + row(2) + row(1) + row(1, name="last")
     import_id = imported(world, content, mode, options={"duplicates": option})
 
@@ -94,7 +94,7 @@ def test_failed_import_has_no_stored_row(world: ImportWorld, mode: str) -> None:
 
 
 @both_modes
-def test_too_long_row_is_refused_alone(world: ImportWorld, mode: str) -> None:
+def test_only_an_oversized_row_is_refused(world: ImportWorld, mode: str) -> None:
     content = HEADER + row(1) + f"p2,{'n' * codes.MAX_ROW},tea,1,JPY\n" + row(3)
     import_id = imported(world, content, mode)
 
@@ -121,7 +121,7 @@ def test_effects_are_counted_and_an_unchanged_row_publishes_nothing(world: Impor
     assert world.versions() == {"p1": 1, "p2": 3, "p3": 1}
 
 
-def test_a_validation_writes_no_command_and_no_record(world: ImportWorld) -> None:
+def test_validation_writes_no_command_and_no_record(world: ImportWorld) -> None:
     before = world.commands.everything()
     import_id = world.run(text(1, "x"), validate_only=True)
 
@@ -129,15 +129,15 @@ def test_a_validation_writes_no_command_and_no_record(world: ImportWorld) -> Non
     assert world.commands.everything() == before
 
 
-def test_a_validation_of_a_retry_leaves_stored_rows_unchanged(world: ImportWorld) -> None:
+def test_validation_of_a_retry_leaves_stored_rows_unchanged(world: ImportWorld) -> None:
     first = world.run(text(1, "x"))
     own = world.row(world.run(retry_of=first, validate_only=True))
 
     assert [own[f"{name}_rows"] for name in ("created", "updated", "unchanged", "failed")] == [0, 0, 1, 1]
 
 
-def test_a_batch_that_runs_again_says_what_the_records_say(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run crashes after its rows; the second one finds every row written, and another answer of the check."""
+def test_repeated_batch_reports_what_the_records_say(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run crashes after its rows; the second one finds every row written, and another result of the check."""
     import_id = world.create(text(1, "x"), processing_mode="STEP_FUNCTION")
     world.load(import_id)
     monkeypatch.setattr("imports.table.ImportsTable.record", lambda *_: False)
@@ -149,7 +149,7 @@ def test_a_batch_that_runs_again_says_what_the_records_say(world: ImportWorld, m
     assert world.batch(import_id) == world.batch(import_id)
 
 
-def test_a_batch_cut_in_two_goes_on_where_it_was(world: ImportWorld) -> None:
+def test_interrupted_batch_resumes_where_it_was(world: ImportWorld) -> None:
     import_id = world.create(text(*range(1, 11)), processing_mode="STEP_FUNCTION")
     world.load(import_id)
     left = itertools.chain(itertools.repeat(True, 4), itertools.repeat(False))
@@ -180,7 +180,7 @@ def test_counters_follow_the_stream_once_and_equal_the_recount(world: ImportWorl
 
 
 @pytest.mark.slow
-def test_import_that_was_cut_off_bars_the_rest(world: ImportWorld) -> None:
+def test_interrupted_import_bars_the_rest(world: ImportWorld) -> None:
     import_id = world.create(text(*[1] * 250), processing_mode="STEP_FUNCTION")
     world.load(import_id)
     world.batch(import_id, 101)
@@ -193,8 +193,8 @@ def test_import_that_was_cut_off_bars_the_rest(world: ImportWorld) -> None:
     assert len(world.versions()) == 100
 
 
-def test_a_late_row_of_a_barred_batch_is_not_written(world: ImportWorld) -> None:
-    """The batch has read that it is not barred, and finalization bars it before the batch's first row is written."""
+def test_late_row_of_a_barred_batch_is_not_written(world: ImportWorld) -> None:
+    """The batch has read that it is not barred; finalization bars it before the batch's first row is written."""
     import_id = world.create(text(1, 2), processing_mode="STEP_FUNCTION")
     world.load(import_id)
     made, pointers = world.made(import_id), world.pointers(world.made(import_id))
@@ -223,7 +223,7 @@ def test_rows_of_a_batch_without_a_record_count_by_their_own_records(
     assert world.counts(import_id) == (3, 2, 1, 0)
 
 
-def test_stopped_before_it_was_read(world: ImportWorld) -> None:
+def test_import_stopped_before_it_was_read_fails(world: ImportWorld) -> None:
     import_id = world.create(text(1, 2), processing_mode="STEP_FUNCTION")
 
     assert world.stop(import_id) == {"import_id": import_id, "status": "CREATED"}
@@ -233,7 +233,7 @@ def test_stopped_before_it_was_read(world: ImportWorld) -> None:
     assert world.stop(import_id)["status"] == "FAILED"
 
 
-def test_an_import_whose_execution_has_just_ended_can_be_stopped(world: ImportWorld) -> None:
+def test_import_whose_execution_has_just_ended_can_be_stopped(world: ImportWorld) -> None:
     import_id = world.create(text(1), processing_mode="STEP_FUNCTION")
     world.stepfunctions.ended = True
 
@@ -241,7 +241,7 @@ def test_an_import_whose_execution_has_just_ended_can_be_stopped(world: ImportWo
     assert world.cut_off(import_id) == "FAILED"
 
 
-def test_a_chain_of_retries_publishes_each_row_once(world: ImportWorld) -> None:
+def test_chain_of_retries_publishes_each_row_once(world: ImportWorld) -> None:
     first = world.run(text(1, "x", "y"))
     failed = world.text(first, "failed")
     second = world.run(failed.replace(",x,", ",2,"), retry_of=first)
@@ -252,7 +252,7 @@ def test_a_chain_of_retries_publishes_each_row_once(world: ImportWorld) -> None:
     assert [world.row(one)["round"] for one in (first, second, third)] == [1, 2, 3]
 
 
-def test_a_corrected_row_is_never_matched_by_position(world: ImportWorld) -> None:
+def test_corrected_row_is_never_matched_by_position(world: ImportWorld) -> None:
     first = world.run(text("x", "y", "z"))
     corrected = f"row,{HEADER}3,{row(3, 3)}1,{row(9, 9)}"
     retry = world.run(corrected, retry_of=first)
@@ -261,7 +261,7 @@ def test_a_corrected_row_is_never_matched_by_position(world: ImportWorld) -> Non
     assert world.result(retry, "failed")[0][:3] == ["1", "NotAllowed", "code"]
 
 
-def test_a_repeated_call_with_an_id_is_the_same_import(world: ImportWorld) -> None:
+def test_repeated_call_with_an_id_is_the_same_import(world: ImportWorld) -> None:
     given = {"key": world.upload(text(1)), "import_id": ID}
 
     assert world.create(**given) == world.create(**given)
@@ -283,7 +283,7 @@ def test_tenants_may_choose_the_same_id(world: ImportWorld) -> None:
         ("options", {"all_or_nothing_validation": True}),
     ],
 )
-def test_another_request_with_the_id_of_an_import_is_refused(world: ImportWorld, field: str, value: object) -> None:
+def test_other_request_with_the_id_of_an_import_is_refused(world: ImportWorld, field: str, value: object) -> None:
     world.upload(text(2), "files/b.csv")
     given = {"key": world.upload(text(1)), "import_id": ID}
     world.create(**given)
@@ -292,7 +292,7 @@ def test_another_request_with_the_id_of_an_import_is_refused(world: ImportWorld,
         world.create(**{**given, field: value})
 
 
-def test_two_retries_do_not_run_at_once(world: ImportWorld) -> None:
+def test_two_retries_do_not_run_concurrently(world: ImportWorld) -> None:
     first = world.run(text(1, "x"))
     world.create(retry_of=first, processing_mode="STEP_FUNCTION")
 
@@ -300,7 +300,7 @@ def test_two_retries_do_not_run_at_once(world: ImportWorld) -> None:
         world.create(retry_of=first)
 
 
-def test_retry_of_an_import_whose_records_expire_is_refused(world: ImportWorld) -> None:
+def test_retry_of_an_import_with_expiring_records_is_refused(world: ImportWorld) -> None:
     first = world.run(text("x"))
     world.now = world.now.replace(year=world.now.year + 1)
 
@@ -309,7 +309,7 @@ def test_retry_of_an_import_whose_records_expire_is_refused(world: ImportWorld) 
 
 
 @pytest.mark.slow
-def test_the_size_decides_without_a_mode(world: ImportWorld) -> None:
+def test_size_decides_without_a_mode(world: ImportWorld) -> None:
     small, large = text(*[1] * MAX_ROWS), text(*[1] * (MAX_ROWS + 1))
     with pytest.raises(TooManyRows):
         world.create(large, processing_mode="DIRECT")
@@ -318,7 +318,7 @@ def test_the_size_decides_without_a_mode(world: ImportWorld) -> None:
     assert world.row(world.create(large, validate_only=True))["processing_mode"] == "STEP_FUNCTION"
 
 
-def test_a_file_that_no_direct_import_takes_is_read_no_further(
+def test_file_too_large_for_a_direct_import_is_read_no_further(
     world: ImportWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(codes, "MAX_ROW", 100)
@@ -345,7 +345,7 @@ def test_no_result_shows_a_secret_or_runs_as_a_formula() -> None:
     assert [one[4:] for one in world.result(import_id, "failed")] == [["p1", "'=1+1", "tea", "x", ""], [""] * 5]
 
 
-def test_a_corrected_file_is_in_utf_8_whatever_the_first_one_was(world: ImportWorld) -> None:
+def test_corrected_file_is_utf_8_whatever_the_first_one_was(world: ImportWorld) -> None:
     content = HEADER + row(1, "x", "煎茶") + row(2, 1, "番茶")
     first = world.run(content.encode("cp932"), options={"encoding": "cp932"})
     world.run(world.text(first, "failed").replace(",x,", ",1,"), retry_of=first)
@@ -355,7 +355,7 @@ def test_a_corrected_file_is_in_utf_8_whatever_the_first_one_was(world: ImportWo
     assert (names, world.counts(again)) == ({"煎茶", "番茶"}, (2, 2, 0, 0))
 
 
-def test_a_type_that_no_file_can_hold_is_refused() -> None:
+def test_type_that_no_file_can_hold_is_refused() -> None:
     world = ImportWorld(dynamodb.client(), Types([EntityType("PRODUCT")], []))
 
     with pytest.raises(InvalidImport, match=r"^type: "):
@@ -363,7 +363,7 @@ def test_a_type_that_no_file_can_hold_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("parse", "field"), [(parse_create, "key"), (parse_stop, "by")])
-def test_half_of_a_surrogate_pair_is_refused(parse: Any, field: str) -> None:
+def test_lone_surrogate_is_refused(parse: Any, field: str) -> None:
     given = {"tenant_code": "tenant1", "import_id": "0" * 32, field: "\ud800.csv"}
 
     with pytest.raises(InvalidImport, match=rf"^{field}: "):
@@ -380,14 +380,14 @@ def test_large_results_are_written_in_parts(world: ImportWorld, monkeypatch: pyt
     assert len(world.files.read(writer.close()).splitlines()) == 60_000
 
 
-def test_too_many_rows_in_a_file(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_with_too_many_rows_is_refused(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "MAX_ROWS", 2)
     import_id = world.run(text(1, 2, 3))
 
     assert (world.row(import_id)["status"], world.row(import_id)["error"]["code"]) == ("FAILED", "TooManyRows")
 
 
-def test_a_batch_record_is_read_as_it_was_written(world: ImportWorld) -> None:
+def test_batch_record_is_read_as_written(world: ImportWorld) -> None:
     import_id = world.run(text(1, "x"))
     (batch,) = world.table.batches(world.made(import_id).key)
 
@@ -397,7 +397,7 @@ def test_a_batch_record_is_read_as_it_was_written(world: ImportWorld) -> None:
 
 
 class RetriedCompletes:
-    """A client of S3 that loses the answer to a CompleteMultipartUpload, so that the SDK sends it again."""
+    """An S3 client that loses the answer to CompleteMultipartUpload, so that the SDK sends it again."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -411,7 +411,7 @@ class RetriedCompletes:
         raise error("NoSuchUpload")
 
 
-def test_a_completed_upload_that_the_sdk_completes_again_is_worth_a_retry(world: ImportWorld) -> None:
+def test_upload_completed_again_by_the_sdk_is_a_transient_error(world: ImportWorld) -> None:
     files = dataclasses.replace(world.files, client=RetriedCompletes(world.files.client))
     writer = files.writer("work/large.csv")
     writer.write(b"x" * 6 * 1024 * 1024)

@@ -1,4 +1,4 @@
-"""What lands late: after counters moved, after an end, after a retry."""
+"""Late writes: after counters moved, after an end, after a retry."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -20,7 +20,7 @@ from tests.kit.project import ROOT, read_json
 _FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
 
 
-def test_records_expire_as_they_were_written_although_the_lifetime_was_raised(world: ImportWorld) -> None:
+def test_records_keep_their_expiry_after_the_lifetime_is_raised(world: ImportWorld) -> None:
     first = world.run(_FILE)
     world.lifetime = 4 * LIFETIME
     world.now += LIFETIME / 2
@@ -32,8 +32,8 @@ def test_records_expire_as_they_were_written_although_the_lifetime_was_raised(wo
             world.create(retry_of=one)
 
 
-def test_a_chain_is_as_old_as_its_first_import(world: ImportWorld) -> None:
-    """What the first import stored has the first import's record, however young the retry is."""
+def test_chain_is_as_old_as_its_first_import(world: ImportWorld) -> None:
+    """A row stored by the first import has the first import's record, however young the retry is."""
     first = world.run(_FILE)
     world.now += timedelta(days=80)
     second = world.run(retry_of=first)
@@ -44,7 +44,7 @@ def test_a_chain_is_as_old_as_its_first_import(world: ImportWorld) -> None:
 
 
 def while_loading(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-    """Do this once, after the next loader has found the import not loaded, and before it reads the file."""
+    """Call this once, after the next loader has found the import not loaded, and before it reads the file."""
     read = Loader.load
 
     def late(*given: Any) -> Any:
@@ -55,7 +55,7 @@ def while_loading(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -
     monkeypatch.setattr(Loader, "load", late)
 
 
-def test_a_late_loader_sets_no_counter_back(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_loader_does_not_reset_a_counter(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
 
     def run() -> None:
@@ -69,8 +69,8 @@ def test_a_late_loader_sets_no_counter_back(world: ImportWorld, monkeypatch: pyt
     assert world.counts(import_id) == (1, 1, 0, 0)
 
 
-def test_a_repeated_loader_needs_no_file(world: ImportWorld) -> None:
-    """Its answer was lost, and the Map runs."""
+def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:
+    """Its answer was lost, and the Map is running."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION", options={"max_concurrency": 3})
     first = world.load(import_id)
     world.lose(import_id)
@@ -80,10 +80,8 @@ def test_a_repeated_loader_needs_no_file(world: ImportWorld) -> None:
 
 
 @pytest.mark.parametrize("load", ["load", "cut_off"])
-def test_a_file_that_was_loaded_is_refused_no_more(
-    world: ImportWorld, monkeypatch: pytest.MonkeyPatch, load: str
-) -> None:
-    """The file is removed between two calls at once."""
+def test_loaded_file_is_no_longer_refused(world: ImportWorld, monkeypatch: pytest.MonkeyPatch, load: str) -> None:
+    """The file is deleted between two concurrent calls."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
 
     def run() -> None:
@@ -98,8 +96,8 @@ def test_a_file_that_was_loaded_is_refused_no_more(
     assert world.counts(import_id) == (1, 0, 0, 1)
 
 
-def test_rows_that_run_are_refused_no_more(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first file is removed between two calls at once, so only the later one finds a row with another key."""
+def test_running_rows_are_no_longer_refused(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first file is deleted between two concurrent calls, so only the later one finds a row with another key."""
     first = world.create(_FILE, processing_mode="STEP_FUNCTION")
     world.load(first)
     world.cut_off(first)
@@ -133,7 +131,7 @@ def test_batch_records_expire_and_a_retry_needs_none(world: ImportWorld) -> None
     assert world.versions() == {"p1": 1}
 
 
-def test_a_finalization_that_hangs_changes_nothing_after_a_retry(
+def test_hanging_finalization_changes_nothing_after_a_retry(
     world: ImportWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
@@ -154,8 +152,8 @@ def test_a_finalization_that_hangs_changes_nothing_after_a_retry(
     assert [cells[0] for cells in world.result(import_id, "unprocessed")] == ["1"]
 
 
-def test_a_late_finalization_leaves_the_results_alone(world: ImportWorld) -> None:
-    """It finds no cells, as the file was removed after the end."""
+def test_late_finalization_leaves_the_results_alone(world: ImportWorld) -> None:
+    """It finds no cells, because the file was deleted after the end."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
     world.load(import_id)
     seen = world.made(import_id)
@@ -168,7 +166,7 @@ def test_a_late_finalization_leaves_the_results_alone(world: ImportWorld) -> Non
     assert "p1" in told[1]
 
 
-def test_a_late_finalization_says_how_the_import_ended(world: ImportWorld) -> None:
+def test_late_finalization_reports_how_the_import_ended(world: ImportWorld) -> None:
     """Without rows, it would be COMPLETED."""
     import_id = world.create(_FILE.splitlines()[0], processing_mode="STEP_FUNCTION")
     seen = world.made(import_id)
@@ -178,10 +176,10 @@ def test_a_late_finalization_says_how_the_import_ended(world: ImportWorld) -> No
     assert world.row(import_id)["error"]["code"] == "NotUtf8"
 
 
-def test_a_finalization_that_died_before_the_end_is_repeated(
+def test_finalization_that_crashed_before_the_end_is_repeated(
     world: ImportWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is removed meanwhile: the results that are told are all of the second one."""
+    """The file is deleted meanwhile: all results returned are those of the second one."""
     import_id = world.create(_FILE + "p2,n,tea,x,JPY\n", processing_mode="STEP_FUNCTION")
     world.load(import_id)
     world.batch(import_id)
@@ -203,7 +201,7 @@ def test_a_finalization_that_died_before_the_end_is_repeated(
 
 
 @pytest.mark.parametrize("rows", [1, 1001], ids=["DIRECT", "STEP_FUNCTION"])
-def test_a_repeated_event_of_an_upload_needs_no_file(world: ImportWorld, rows: int) -> None:
+def test_repeated_upload_event_needs_no_file(world: ImportWorld, rows: int) -> None:
     event = read_json(ROOT / "events/imports/create_import_upload.json")
     header, row = _FILE.splitlines()
     key = world.upload("\n".join([header, *[row] * rows]), event["detail"]["object"]["key"])
@@ -214,7 +212,7 @@ def test_a_repeated_event_of_an_upload_needs_no_file(world: ImportWorld, rows: i
     assert world.ask(event) == first
 
 
-def test_a_map_run_that_drains_fails_no_sweep(world: ImportWorld) -> None:
+def test_draining_map_run_fails_no_sweep(world: ImportWorld) -> None:
     """Its execution was stopped. The next sweep ends the import."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
     run: dict[str, Any] = {}
@@ -235,7 +233,7 @@ def test_a_map_run_that_drains_fails_no_sweep(world: ImportWorld) -> None:
     [(["RUNNING"], "CREATED"), (["ABORTED", "RUNNING"], "CREATED"), (["ABORTED", "ABORTED"], "FAILED")],
     ids=["redriven", "redriven while the Map Run drains", "ended"],
 )
-def test_an_end_that_a_redrive_has_undone_ends_no_import(world: ImportWorld, statuses: list[str], status: str) -> None:
+def test_end_undone_by_a_redrive_ends_no_import(world: ImportWorld, statuses: list[str], status: str) -> None:
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
     left = iter(statuses)
     states = SimpleNamespace(

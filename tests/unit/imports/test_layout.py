@@ -40,7 +40,7 @@ def refusal(row: bytes, header: bytes = HEADER, encoding: Encoding = UTF_8) -> t
         (b"\xff\xff,name", "NotUtf8", ""),
     ],
 )
-def test_header_is_refused(header: bytes, code: str, column: str) -> None:
+def test_invalid_header_is_refused(header: bytes, code: str, column: str) -> None:
     with pytest.raises(FileRefused) as refused:
         layout(header)
 
@@ -48,7 +48,7 @@ def test_header_is_refused(header: bytes, code: str, column: str) -> None:
     assert refused.value.message.endswith(".")
 
 
-def test_unknown_columns_may_be_ignored_and_columns_may_have_any_order() -> None:
+def test_unknown_columns_may_be_ignored_and_column_order_is_free() -> None:
     own = layout(b"currency,colour,price,category,name,code", ignore=True)
     row = own.row(7, b"JPY,red,100,tea,Sencha,tea-01")
 
@@ -87,12 +87,12 @@ def test_optional_cells_may_be_empty_and_booleans_are_true_or_false() -> None:
     assert refusal(b"p1,n,tea,1,JPY,,maybe", header) == ("NotAllowed", "available")
 
 
-def test_a_row_in_cp932_is_read_as_such() -> None:
+def test_cp932_row_is_read_as_cp932() -> None:
     assert refusal("p1,煎茶,tea,1,JPY".encode("cp932")) == ("NotUtf8", "")
     assert refusal("p1,煎茶,tea,1,JPY".encode("cp932"), encoding=CP932) is None
 
 
-def test_too_long_row_and_duplicate_key() -> None:
+def test_oversized_row_and_duplicate_key_are_refused() -> None:
     own = layout()
 
     assert own.row(1, None).refusal.code == "RowTooLong"  # type: ignore[union-attr]
@@ -100,7 +100,7 @@ def test_too_long_row_and_duplicate_key() -> None:
 
 
 @pytest.mark.parametrize("header", [b"row,", b"row,code,column,message,"])
-def test_a_corrected_file_says_which_rows_it_has(header: bytes) -> None:
+def test_corrected_file_says_which_rows_it_contains(header: bytes) -> None:
     own = layout(header + HEADER, corrected=True)
     before = b"12," + b"x," * (header.count(b",") - 1)
 
@@ -121,7 +121,7 @@ def test_a_corrected_file_says_which_rows_it_has(header: bytes) -> None:
         ("0012", None),
     ],
 )
-def test_the_number_of_a_corrected_row_has_bounds(cell: str, code: str | None) -> None:
+def test_row_number_of_a_corrected_row_has_bounds(cell: str, code: str | None) -> None:
     found = layout(b"row," + HEADER, corrected=True).row(1, cell.encode() + b",p1,n,tea,1,JPY")
 
     assert (found.refusal and (found.refusal.code, found.refusal.column)) == (code and (code, "row"))
@@ -129,18 +129,18 @@ def test_the_number_of_a_corrected_row_has_bounds(cell: str, code: str | None) -
 
 
 @pytest.mark.parametrize(("cell", "shown"), [("=1", "'=1"), ("\uff1d1", "'\uff1d1"), ("'-5", "''-5"), ("'a", "'a")])
-def test_a_safe_cell_is_restored_as_it_was(cell: str, shown: str) -> None:
+def test_escaped_cell_is_restored(cell: str, shown: str) -> None:
     assert (safe(cell), restored(shown)) == (shown, cell)
 
 
-def test_a_corrected_file_must_have_the_column_row() -> None:
+def test_corrected_file_must_have_the_column_row() -> None:
     with pytest.raises(FileRefused) as refused:
         layout(corrected=True)
 
     assert (refused.value.code, refused.value.column) == ("MissingColumn", "row")
 
 
-def test_long_records_are_passed_over_in_any_chunks() -> None:
+def test_long_records_are_skipped_in_any_chunks() -> None:
     long = b'x,"' + b"a,\n" * 40 + b'""q",y'
     data = b"h\n" + long + b"\r\nlast,1\n" + b'"open'
     for size in range(1, 60):
@@ -167,7 +167,7 @@ def test_long_records_are_passed_over_in_any_chunks() -> None:
         ('"Tea\nGreen"', "NotAllowed"),
     ],
 )
-def test_a_name_has_a_visible_character_and_no_hidden_command(cell: str, code: str) -> None:
+def test_name_has_a_visible_character_and_no_hidden_command(cell: str, code: str) -> None:
     assert refusal(f"tea-01,{cell},tea,1,JPY".encode()) == (code, "name")
 
 
@@ -179,7 +179,7 @@ def test_names_are_stored_in_one_spelling(name: str) -> None:
     assert row.name == unicodedata.normalize("NFC", name)
 
 
-def test_a_description_has_lines_and_an_optional_cell_of_nothing_visible_is_empty() -> None:
+def test_description_may_have_lines_and_a_blank_optional_cell_is_empty() -> None:
     header = HEADER + b",description"
 
     assert refusal(b'tea-01,Tea,tea,1,JPY,"one\n\ttwo"', header) is None

@@ -1,4 +1,4 @@
-"""Files as spreadsheets and damage leave them: empty rows and columns, wrong quotes, other formats, any names."""
+"""Files from spreadsheets, and damaged ones: empty rows and columns, wrong quotes, other formats, any names."""
 
 import dataclasses
 import itertools
@@ -38,7 +38,7 @@ def refused(world: ImportWorld, content: str | bytes, mode: str = "DIRECT", **fi
 
 @both_modes
 @pytest.mark.parametrize("blank", BLANKS)
-def test_row_of_empty_cells_keeps_its_number_and_is_counted_nowhere(world: ImportWorld, mode: str, blank: str) -> None:
+def test_row_of_empty_cells_keeps_its_number_and_is_never_counted(world: ImportWorld, mode: str, blank: str) -> None:
     import_id = imported(world, HEADER + f"{blank}\n" + row(2) + f"\n{blank}\n" + row(4, "x") + f"{blank}\n", mode)
 
     assert world.counts(import_id) == (2, 1, 1, 0)
@@ -48,7 +48,7 @@ def test_row_of_empty_cells_keeps_its_number_and_is_counted_nowhere(world: Impor
 
 
 @both_modes
-def test_file_of_empty_rows_is_a_file_with_only_a_header(world: ImportWorld, mode: str) -> None:
+def test_file_of_empty_rows_equals_a_file_with_only_a_header(world: ImportWorld, mode: str) -> None:
     made = world.row(imported(world, HEADER + ",,,,\n" * 3000, mode))
 
     assert (made["status"], made["total_rows"], made.get("error")) == ("COMPLETED", 0, None)
@@ -98,7 +98,7 @@ def test_rows_over_gaps_that_never_ran_are_listed_by_their_numbers(world: Import
 
 
 @both_modes
-def test_duplicates_and_the_check_of_all_rows_know_gaps(world: ImportWorld, mode: str) -> None:
+def test_duplicate_check_and_check_of_all_rows_handle_gaps(world: ImportWorld, mode: str) -> None:
     content = HEADER + row(1) + ",,,,\n" + row(3) + ",,,,\n" + row(1)
     options = {"all_or_nothing_validation": True}
     import_id = imported(world, content, mode, options=options)
@@ -111,7 +111,7 @@ def test_duplicates_and_the_check_of_all_rows_know_gaps(world: ImportWorld, mode
 def test_import_of_an_earlier_release_is_retried_by_its_own_numbers(
     world: ImportWorld, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There, a row of empty cells was a row that failed."""
+    """In that release, a row of empty cells was a failed row."""
     content = HEADER + row(1) + ",,,,\n" + row(3, "x")
     with monkeypatch.context() as patch:
         patch.setattr("imports.loading.is_blank_row", lambda *_: False)
@@ -129,7 +129,7 @@ def test_import_of_an_earlier_release_is_retried_by_its_own_numbers(
 
 
 @both_modes
-def test_import_that_an_earlier_release_has_read_is_finalized_by_its_numbers(
+def test_import_read_by_an_earlier_release_is_finalized_by_its_numbers(
     world: ImportWorld, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = HEADER + row(1) + ",,,,\n" + row(3)
@@ -150,7 +150,7 @@ def test_import_that_an_earlier_release_has_read_is_finalized_by_its_numbers(
 
 @both_modes
 @pytest.mark.parametrize("end", [",", ",,,", ', ,"",\u3000'])
-def test_empty_columns_at_the_end_are_none(world: ImportWorld, mode: str, end: str) -> None:
+def test_trailing_empty_columns_are_ignored(world: ImportWorld, mode: str, end: str) -> None:
     content = "".join(f"{line}{end}\n" for line in (HEADER + row(1) + row(2, "x")).splitlines())
     import_id = imported(world, content, mode)
 
@@ -159,7 +159,7 @@ def test_empty_columns_at_the_end_are_none(world: ImportWorld, mode: str, end: s
     assert world.result(import_id, "failed")[0][4:] == ["p2", "n", "tea", "x", "JPY"]
 
 
-def test_cells_behind_the_header_must_be_empty(world: ImportWorld) -> None:
+def test_cells_beyond_the_header_must_be_empty(world: ImportWorld) -> None:
     import_id = world.run(HEADER + "p1,n,tea,1,JPY,,\np2,n,tea,1,JPY,,x\np3,n,tea\n")
 
     assert [(one[0], one[1]) for one in world.result(import_id, "failed")] == [("2", "RaggedRow"), ("3", "RaggedRow")]
@@ -174,9 +174,7 @@ def test_cells_behind_the_header_must_be_empty(world: ImportWorld) -> None:
 @both_modes
 @pytest.mark.parametrize("options", [{}, {"all_or_nothing_validation": True}, {"duplicates": "last"}])
 @pytest.mark.parametrize("tail", ["", "x" * codes.MAX_ROW, ",,,,\n" * 20_000], ids=["short", "long", "many lines"])
-def test_quote_that_is_never_closed_refuses_the_file(
-    world: ImportWorld, mode: str, options: dict[str, Any], tail: str
-) -> None:
+def test_unclosed_quote_refuses_the_file(world: ImportWorld, mode: str, options: dict[str, Any], tail: str) -> None:
     content = HEADER + row(1) + ",,,,\n" + 'p3,"Tea,tea,1,JPY\n' + row(4) + row(5) + tail
     error = refused(world, content, mode, options=options)
 
@@ -184,17 +182,17 @@ def test_quote_that_is_never_closed_refuses_the_file(
     assert error["message"].startswith("Row 3 opens a quote that is never closed")
 
 
-def test_quote_that_opens_in_the_header_or_a_corrected_row_is_never_closed(world: ImportWorld) -> None:
+def test_quote_opened_in_the_header_or_a_corrected_row_is_never_closed(world: ImportWorld) -> None:
     assert refused(world, f'"code,{HEADER}{row(1)}')["message"].startswith("The header opens a quote")
     first = world.run(HEADER + row(1, "x") + row(2, "x"))
     failed = world.text(first, "failed").replace(",n,", ',"n,', 1)
     assert refused(world, failed, retry_of=first)["code"] == "UnclosedQuote"
 
 
-def test_open_quote_of_an_earlier_release_does_not_stop_its_retry(
+def test_unclosed_quote_in_an_earlier_release_does_not_stop_its_retry(
     world: ImportWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last row of the first file had an open quote, and failed. A corrected file names it, and the one before."""
+    """The last row of the first file had an open quote, and failed. A corrected file names it, and the previous one."""
     with monkeypatch.context() as patch:
         patch.setattr("imports.loading.unclosed_quote", lambda _: None)
         patch.setattr("imports.loading.Reader.see", _see_open)
@@ -226,7 +224,7 @@ def _see_open(reader: Any, layout: Any, place: Any) -> None:
         ('p1,"n\n\n\n",TEA,1,JPY', "Cell 2 spans 4 lines of the file", ["p1", "n\n\n\n"]),
     ],
 )
-def test_row_with_a_wrong_quote_says_where_and_is_shown(
+def test_row_with_a_misplaced_quote_says_where_and_is_shown(
     world: ImportWorld, mode: str, bad: str, sentence: str, cells: list[str]
 ) -> None:
     import_id = imported(world, f"{HEADER}{bad}\n{row(8)}", mode)
@@ -338,7 +336,7 @@ def test_zip_in_any_case_is_a_zip(world: ImportWorld, name: str) -> None:
         "imports/",
     ],
 )
-def test_upload_that_nothing_imports_fails(world: ImportWorld, key: str) -> None:
+def test_unmatched_upload_fails(world: ImportWorld, key: str) -> None:
     """Lambda sends its event to the failure queue."""
     world.upload(HEADER + row(1), key)
 
@@ -348,7 +346,7 @@ def test_upload_that_nothing_imports_fails(world: ImportWorld, key: str) -> None
 
 
 @pytest.mark.parametrize("names", ["error_code,error_column,error_message", "code,column,message"])
-def test_failed_csv_of_this_and_of_an_earlier_release_is_retried(world: ImportWorld, names: str) -> None:
+def test_failed_csv_of_this_and_an_earlier_release_is_retried(world: ImportWorld, names: str) -> None:
     first = world.run(HEADER + row(1) + row(2, "x"))
     failed = world.text(first, "failed")
     assert failed.splitlines()[0] == f"row,error_code,error_column,error_message,{HEADER.strip()}"

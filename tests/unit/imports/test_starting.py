@@ -1,4 +1,4 @@
-"""The start of an import for a message of the queue."""
+"""The start of an import by a message of the queue."""
 
 import pytest
 
@@ -15,13 +15,13 @@ def started(world: ImportWorld, import_id: str) -> tuple[str, list[str]]:
     return status, world.machines.client().started
 
 
-def test_an_import_that_is_created_is_started(world: ImportWorld) -> None:
+def test_created_import_is_started(world: ImportWorld) -> None:
     import_id = world.create(FILE, processing_mode="STEP_FUNCTION")
 
     assert started(world, import_id) == ("CREATED", [import_id])
 
 
-def test_an_import_that_runs_or_has_ended_is_left_alone(world: ImportWorld) -> None:
+def test_running_or_finished_import_is_left_alone(world: ImportWorld) -> None:
     import_id = world.create(FILE, processing_mode="STEP_FUNCTION")
     world.load(import_id)
     assert started(world, import_id) == ("PROCESSING", [])
@@ -30,10 +30,10 @@ def test_an_import_that_runs_or_has_ended_is_left_alone(world: ImportWorld) -> N
     assert started(world, import_id) == ("FAILED", [])
 
 
-def test_an_import_that_a_call_runs_has_no_machine(world: ImportWorld) -> None:
+def test_import_run_by_a_call_has_no_machine(world: ImportWorld) -> None:
     assert started(world, world.create(FILE, processing_mode="DIRECT"))[1] == []
 
 
-def test_an_unknown_import_is_refused(world: ImportWorld) -> None:
+def test_unknown_import_is_refused(world: ImportWorld) -> None:
     with pytest.raises(InvalidImport, match=r"^import_id: no such import"):
         started(world, "0" * 32)

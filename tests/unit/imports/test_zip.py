@@ -1,4 +1,4 @@
-"""A ZIP state by state, also with calls that are lost, late or repeated."""
+"""A ZIP state by state, also with lost, late and repeated calls."""
 
 import json
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def test_each_entry_becomes_a_file_and_a_number(world: World) -> None:
     assert world.found(key).status is Status.PROCESSING
 
 
-def test_an_unzip_that_is_repeated_writes_nothing(world: World) -> None:
+def test_repeated_unzip_writes_nothing(world: World) -> None:
     key = world.upload(TWO)
     first = world.unzip(key)
     written = list(world.objects(key))
@@ -44,7 +44,7 @@ def test_an_unzip_that_is_repeated_writes_nothing(world: World) -> None:
     assert list(world.objects(key)) == written
 
 
-def test_a_late_unzip_forgets_no_child(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_unzip_forgets_no_child(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It found no entries on the row, and writes them after the first child was created."""
     key = world.upload(TWO)
     inflate = type(world.entries).inflate
@@ -60,8 +60,8 @@ def test_a_late_unzip_forgets_no_child(world: World, monkeypatch: pytest.MonkeyP
     assert world.found(key).values["children"] == 1
 
 
-def test_a_zip_that_was_refused_is_not_read_by_a_late_unzip(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has inflated the archive, which is removed before another call reads it."""
+def test_refused_zip_is_not_read_by_a_late_unzip(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has inflated the archive, which is deleted before another call reads it."""
     key = world.upload(TWO)
     inflate = type(world.entries).inflate
 
@@ -78,14 +78,14 @@ def test_a_zip_that_was_refused_is_not_read_by_a_late_unzip(world: World, monkey
     assert list(world.objects(key)) == []
 
 
-def test_a_child_has_the_lifetime_of_its_zips_records(world: World) -> None:
+def test_child_has_the_lifetime_of_its_zips_records(world: World) -> None:
     key = world.upload(TWO, record_days=30)
     world.unzip(key)
 
     assert world.found(world.trigger(key, 1)).values["record_days"] == 30
 
 
-def test_a_child_that_was_loaded_is_refused_no_more(world: World) -> None:
+def test_loaded_child_is_no_longer_refused(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     child = world.trigger(key, 1)
@@ -95,7 +95,7 @@ def test_a_child_that_was_loaded_is_refused_no_more(world: World) -> None:
     assert world.found(child).status is Status.PROCESSING
 
 
-def test_an_unzip_that_lands_after_the_end_leaves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unzip_that_lands_after_the_end_leaves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     key = world.upload(TWO)
     put = type(world.files).put
 
@@ -111,10 +111,10 @@ def test_an_unzip_that_lands_after_the_end_leaves_nothing(world: World, monkeypa
 
 
 @pytest.mark.parametrize(("data", "status", "code"), [(TWO, "PROCESSING", None), (LIE, "FAILED", "WrongCrc")])
-def test_a_zip_that_is_unzipped_while_it_ends_is_not_ended_as_it_was_read(
+def test_finalize_raises_contention_if_unzip_finishes_meanwhile(
     world: World, monkeypatch: pytest.MonkeyPatch, data: bytes, status: str, code: str | None
 ) -> None:
-    """Otherwise the first entry of an archive that lies in its second one would stay."""
+    """Otherwise the first entry of an archive inside its second one would stay."""
     key = world.upload(data)
     delete = type(world.files).delete_all
 
@@ -135,7 +135,7 @@ def test_a_zip_that_is_unzipped_while_it_ends_is_not_ended_as_it_was_read(
 
 
 @pytest.mark.slow
-def test_an_entry_of_more_than_one_part_is_written_whole(world: World) -> None:
+def test_entry_of_several_parts_is_written_in_full(world: World) -> None:
     data = b"".join(b"%09d\n" % number for number in range(1_200_000))
     key = world.upload(archive(File(data=data)))
     world.unzip(key)
@@ -155,9 +155,7 @@ def test_an_entry_of_more_than_one_part_is_written_whole(world: World) -> None:
         ("ORDER_1.csv", "PRODUCT"),
     ],
 )
-def test_the_type_of_an_entry_is_the_start_of_its_name_or_the_one_of_the_zip(
-    world: World, name: str, kind: str
-) -> None:
+def test_entry_type_is_its_name_prefix_or_the_type_of_the_zip(world: World, name: str, kind: str) -> None:
     key = world.upload(archive(File(name)))
     world.unzip(key)
     child = world.found(world.trigger(key, 1))
@@ -166,7 +164,7 @@ def test_the_type_of_an_entry_is_the_start_of_its_name_or_the_one_of_the_zip(
 
 
 @pytest.mark.parametrize(("data", "code"), [(LIE, "WrongCrc"), (archive(), "EmptyArchive"), (b"", "NotAnArchive")])
-def test_a_refused_archive_has_its_reason_and_leaves_nothing(world: World, data: bytes, code: str) -> None:
+def test_refused_archive_has_its_reason_and_leaves_nothing(world: World, data: bytes, code: str) -> None:
     key = world.upload(data)
 
     assert world.unzip(key)["items"] == []
@@ -177,14 +175,14 @@ def test_a_refused_archive_has_its_reason_and_leaves_nothing(world: World, data:
         world.trigger(key, 1)
 
 
-def test_a_zip_that_is_gone_has_an_error(world: World) -> None:
+def test_missing_zip_has_an_error(world: World) -> None:
     key = world.upload(TWO, version_id="2c8ad25c-0000-4000-8000-000000000000")
 
     assert world.unzip(key)["items"] == []
     assert world.found(key).values["error"]["code"] == "InvalidImport"
 
 
-def test_an_unzip_that_crashed_leaves_nothing(world: World) -> None:
+def test_crashed_unzip_leaves_nothing(world: World) -> None:
     key = world.upload(TWO)
     world.files.put(f"{key.work}entries/0001.csv", CSV)
     world.files.put(f"{key.work}entries/0001.csv", CSV)
@@ -194,9 +192,7 @@ def test_an_unzip_that_crashed_leaves_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize("values", [{"stopped_by": "operator"}, {"status": "FAILED"}])
-def test_nothing_is_unzipped_for_an_import_that_was_stopped_or_has_ended(
-    world: World, values: Mapping[str, str]
-) -> None:
+def test_nothing_is_unzipped_for_a_stopped_or_finished_import(world: World, values: Mapping[str, str]) -> None:
     key = world.upload(TWO, **values)
 
     with pytest.raises(ImportCutOff):
@@ -204,7 +200,7 @@ def test_nothing_is_unzipped_for_an_import_that_was_stopped_or_has_ended(
     assert list(world.objects(key)) == []
 
 
-def test_a_child_has_the_options_of_its_zip_and_its_own_id(world: World) -> None:
+def test_child_has_the_options_of_its_zip_and_its_own_id(world: World) -> None:
     key = world.upload(TWO, options={"parallel": 3, "encoding": "cp932"}, validated=True)
     world.unzip(key)
     child = world.found(world.trigger(key, 2))
@@ -217,7 +213,7 @@ def test_a_child_has_the_options_of_its_zip_and_its_own_id(world: World) -> None
     assert world.files.read(child.source.key) == CSV
 
 
-def test_tokens_are_in_no_import_and_no_file(world: World) -> None:
+def test_no_import_and_no_file_contains_a_token(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     child = world.trigger(key, 1, "secret-token")
@@ -227,7 +223,7 @@ def test_tokens_are_in_no_import_and_no_file(world: World) -> None:
     assert "secret-token" not in str(list(world.table.open()))
 
 
-def test_the_end_of_a_child_answers_every_token_once(world: World) -> None:
+def test_end_of_a_child_answers_every_token_once(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     child = world.trigger(key, 1, "first")
@@ -241,7 +237,7 @@ def test_the_end_of_a_child_answers_every_token_once(world: World) -> None:
     assert "tokens" not in world.item(child)
 
 
-def test_a_child_that_runs_answers_nothing(world: World) -> None:
+def test_running_child_answers_nothing(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.children.answer(world.item(world.trigger(key, 1)))
@@ -249,7 +245,7 @@ def test_a_child_that_runs_answers_nothing(world: World) -> None:
     assert world.stepfunctions.answers == []
 
 
-def test_a_token_that_comes_after_the_end_is_answered_at_once(world: World) -> None:
+def test_token_that_arrives_after_the_end_is_answered_at_once(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.ended(world.trigger(key, 1))
@@ -259,7 +255,7 @@ def test_a_token_that_comes_after_the_end_is_answered_at_once(world: World) -> N
     assert world.found(key).values["children"] == 1
 
 
-def test_a_token_whose_answer_was_lost_is_answered_by_the_sweep(world: World) -> None:
+def test_sweep_answers_a_token_whose_answer_was_lost(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.ended(world.trigger(key, 2, "lost"))
@@ -269,7 +265,7 @@ def test_a_token_whose_answer_was_lost_is_answered_by_the_sweep(world: World) ->
     assert world.found(key).status is Status.PROCESSING
 
 
-def test_a_late_trigger_creates_no_child_of_a_zip_that_has_ended(world: World) -> None:
+def test_late_trigger_creates_no_child_of_a_finished_zip(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.ended(world.trigger(key, 1), succeeded_rows=3, total_rows=3)
@@ -280,9 +276,7 @@ def test_a_late_trigger_creates_no_child_of_a_zip_that_has_ended(world: World) -
     assert world.found(key).values["error"]["code"] == "Stopped"
 
 
-def test_a_child_that_is_created_while_the_zip_ends_is_not_missed(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_child_created_while_the_zip_ends_is_not_missed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.ended(world.trigger(key, 1))
@@ -301,7 +295,7 @@ def test_a_child_that_is_created_while_the_zip_ends_is_not_missed(
         world.end.finalize(key, START)
 
 
-def test_the_counters_are_those_of_the_children(world: World) -> None:
+def test_counters_are_the_sum_of_the_children(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     done = {"total_rows": 5, "processed_rows": 5, "succeeded_rows": 5, "created_rows": 4, "unchanged_rows": 1}
@@ -329,8 +323,8 @@ def test_the_counters_are_those_of_the_children(world: World) -> None:
     assert world.end.finalize(key, START) is Status.COMPLETED_WITH_FAILURES
 
 
-def test_the_counters_move_with_those_of_the_children(world: World) -> None:
-    """Also if a loader, a stream record or an end comes twice, and if the recount finds more than was counted."""
+def test_counters_change_with_those_of_the_children(world: World) -> None:
+    """It also holds after duplicate loaders, stream records and ends, and if the recount finds more rows."""
     key = world.upload(TWO)
     world.unzip(key)
     children = [world.trigger(key, 1), world.trigger(key, 2)]
@@ -351,9 +345,7 @@ def test_the_counters_move_with_those_of_the_children(world: World) -> None:
     assert world.counters(key)["processed"] == 7
 
 
-def test_a_batch_that_is_counted_while_its_import_ends_is_counted_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_counted_while_its_import_ends_is_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     child = world.trigger(key, 1)
@@ -385,7 +377,7 @@ def test_a_batch_that_is_counted_while_its_import_ends_is_counted_once(
         ([], False, "FAILED"),
     ],
 )
-def test_the_status_is_no_better_than_the_truth(
+def test_status_is_never_better_than_the_outcome(
     world: World, children: list[tuple[str, int]], complete: bool, status: str
 ) -> None:
     key = world.upload(TWO)
@@ -394,7 +386,7 @@ def test_the_status_is_no_better_than_the_truth(
     assert status_of(found, complete=complete) == status
 
 
-def test_a_zip_whose_machine_was_stopped_waits_for_its_children(world: World) -> None:
+def test_zip_with_a_stopped_machine_waits_for_its_children(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     child = world.trigger(key, 1)
@@ -409,7 +401,7 @@ def test_a_zip_whose_machine_was_stopped_waits_for_its_children(world: World) ->
     assert world.found(key).status is Status.COMPLETED_WITH_FAILURES
 
 
-def test_a_zip_that_a_person_stopped_stops_its_children(world: World) -> None:
+def test_zip_stopped_by_a_person_stops_its_children(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     child = world.trigger(key, 1)
@@ -425,7 +417,7 @@ def test_a_zip_that_a_person_stopped_stops_its_children(world: World) -> None:
 
 
 @pytest.mark.parametrize(("runs", "status"), [(True, "CREATED"), (False, "FAILED")], ids=["redriven", "ended"])
-def test_an_end_that_a_redrive_has_undone_ends_no_zip(world: World, runs: bool, status: str) -> None:
+def test_end_undone_by_a_redrive_ends_no_zip(world: World, runs: bool, status: str) -> None:
     key = world.upload(TWO)
     if not runs:
         world.stepfunctions.stop_execution(executionArn=key.import_id)
@@ -434,7 +426,7 @@ def test_an_end_that_a_redrive_has_undone_ends_no_zip(world: World, runs: bool, 
     assert world.found(key).status == status
 
 
-def test_the_end_of_a_zip_whose_children_run_is_left_to_the_sweep(world: World) -> None:
+def test_end_of_a_zip_with_running_children_is_left_to_the_sweep(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.trigger(key, 1)
@@ -444,7 +436,7 @@ def test_the_end_of_a_zip_whose_children_run_is_left_to_the_sweep(world: World) 
     assert world.found(key).status is Status.PROCESSING
 
 
-def test_a_sweep_that_fails_for_one_zip_says_so(world: World) -> None:
+def test_sweep_reports_a_failure_for_one_zip(world: World) -> None:
     key = world.upload(TWO)
     world.stepfunctions.stop_execution(executionArn=key.import_id)
 
@@ -452,7 +444,7 @@ def test_a_sweep_that_fails_for_one_zip_says_so(world: World) -> None:
         world.recovery.sweep(START, lambda: False)
 
 
-def test_a_zip_that_has_not_started_is_left_to_the_sweep_of_imports(world: World) -> None:
+def test_zip_that_has_not_started_is_left_to_the_sweep_of_imports(world: World) -> None:
     key = world.upload(TWO)
     world.stepfunctions.running.clear()
     world.recovery.sweep(START, lambda: True)
@@ -460,8 +452,8 @@ def test_a_zip_that_has_not_started_is_left_to_the_sweep_of_imports(world: World
     assert world.found(key).status is Status.CREATED
 
 
-def test_the_list_of_entries_is_written_last(world: World) -> None:
-    """An unzip that was cut off before it has no list, so no child finds its entry."""
+def test_list_of_entries_is_written_last(world: World) -> None:
+    """An unzip interrupted before it has no list, so no child finds its entry."""
     key = world.upload(TWO)
     world.unzip(key)
 

@@ -59,7 +59,7 @@ def run(bucket: Bucket, job: Job = JOB) -> dict[str, Any]:
     return Jobs(Objects(bucket)).run(job, still_alive=lambda: None)
 
 
-def test_a_request_names_the_job_and_the_object() -> None:
+def test_request_names_the_job_and_the_object() -> None:
     assert parse_job(REQUEST) == JOB
 
 
@@ -74,12 +74,12 @@ def test_a_request_names_the_job_and_the_object() -> None:
     ],
     ids=["key", "id", "field", "key of an event", "version of an event"],
 )
-def test_half_a_character_is_refused_as_no_job(event: Any) -> None:
+def test_lone_surrogate_is_not_a_job(event: Any) -> None:
     with pytest.raises(InvalidJob):
         parse_job(event)
 
 
-def test_a_key_may_hold_slashes() -> None:
+def test_key_may_hold_slashes() -> None:
     assert parse_job({"JobId": "1", "ObjKey": "bucket/a/b c"}).key == "a/b c"
 
 
@@ -104,19 +104,19 @@ def test_a_key_may_hold_slashes() -> None:
         ({"detail": {"bucket": {"name": "b"}, "object": {"etag": "e", "sequencer": "s"}}}, "detail.object"),
     ],
 )
-def test_a_bad_request_is_refused_by_the_name_of_its_field(request_: Any, field: str) -> None:
+def test_invalid_request_names_its_field(request_: Any, field: str) -> None:
     with pytest.raises(InvalidJob, match=field):
         parse_job(request_)
 
 
-def test_an_event_of_s3_is_a_job_of_the_objects_version() -> None:
+def test_s3_event_is_a_job_for_the_object_version() -> None:
     job = parse_job(CREATED)
 
     assert (job.bucket, job.key, job.version_id) == ("bucket", "smallfile", "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e")
     assert parse_job(CREATED | {"id": "another delivery"}) == job
 
 
-def test_another_version_is_another_job() -> None:
+def test_other_version_is_another_job() -> None:
     written_again = CREATED["detail"]["object"] | {"version-id": "other"}
     again = CREATED | {"detail": CREATED["detail"] | {"object": written_again}}
 
@@ -134,7 +134,7 @@ def test_without_versions_each_write_is_a_job() -> None:
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
-def test_summary_does_not_depend_on_the_parts(content: bytes, cuts: list[int]) -> None:
+def test_summary_does_not_depend_on_the_chunks(content: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
     parts = [content[a:b] for a, b in itertools.pairwise(edges) if content[a:b]]
     found = run(Bucket(Body(parts)))
@@ -144,7 +144,7 @@ def test_summary_does_not_depend_on_the_parts(content: bytes, cuts: list[int]) -
     assert found["lines"] == len(content.split(b"\n")) - (content.endswith(b"\n") or not content)
 
 
-def test_the_version_is_what_is_read() -> None:
+def test_named_version_is_read() -> None:
     bucket = Bucket(Body([b"a"]))
     run(bucket, parse_job(CREATED))
 
@@ -169,13 +169,13 @@ def test_interrupted_stream_may_be_read_again() -> None:
         run(Bucket(broken))
 
 
-def test_the_lease_is_kept_alive_while_the_object_is_read() -> None:
+def test_lease_is_extended_while_the_object_is_read() -> None:
     beats: list[int] = []
     Jobs(Objects(Bucket(Body([b"1", b"2", b"3"])))).run(JOB, still_alive=lambda: beats.append(1))
 
     assert len(beats) == 3
 
 
-def test_crashed_workers_lease_expires_before_lambdas_retry() -> None:
+def test_lease_of_a_crashed_worker_expires_before_lambda_retries() -> None:
     assert RUN_JOB.duration is not None
     assert RUN_JOB.duration + timedelta(seconds=1) < FIRST_RETRY

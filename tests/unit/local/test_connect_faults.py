@@ -31,7 +31,7 @@ def outcomes(connect: Connect, calls: int) -> list[str]:
 # --- faults ---
 
 
-def test_the_next_calls_of_an_operation_fail(connect: Connect, user: Document) -> None:
+def test_next_calls_of_an_operation_fail(connect: Connect, user: Document) -> None:
     connect.control.fail("CreateUser", "InternalServiceException", times=2)
     for _ in range(2):
         with pytest.raises(connect.client.exceptions.InternalServiceException) as caught:
@@ -41,7 +41,7 @@ def test_the_next_calls_of_an_operation_fail(connect: Connect, user: Document) -
     assert connect.control.faults() == []
 
 
-def test_a_call_that_fails_on_request_does_nothing(connect: Connect, user: Document) -> None:
+def test_call_that_fails_on_request_does_nothing(connect: Connect, user: Document) -> None:
     connect.control.fail("CreateUser", "InternalServiceException")
     with pytest.raises(ClientError):
         connect.client.create_user(**user)
@@ -54,7 +54,7 @@ def test_faults_can_skip_calls_and_queue_up(connect: Connect) -> None:
     assert outcomes(connect, 4) == ["AccessDeniedException", "InternalServiceException", "", ""]
 
 
-def test_a_fault_can_be_for_certain_parameters(connect: Connect, user: Document) -> None:
+def test_fault_can_be_limited_to_certain_parameters(connect: Connect, user: Document) -> None:
     connect.control.fail("CreateUser", "InvalidRequestException", where={"Username": "b"})
     connect.client.create_user(**user | {"Username": "a"})
     with pytest.raises(connect.client.exceptions.InvalidRequestException):
@@ -62,7 +62,7 @@ def test_a_fault_can_be_for_certain_parameters(connect: Connect, user: Document)
     connect.client.create_user(**user | {"Username": "c"})
 
 
-def test_a_fault_of_a_search_can_be_for_the_name_that_is_searched(connect: Connect, user: Document) -> None:
+def test_search_fault_can_be_limited_to_the_searched_name(connect: Connect, user: Document) -> None:
     def search(name: str) -> None:
         criteria = {"FieldName": "Username", "Value": name, "ComparisonType": "EXACT"}
         connect.client.search_users(InstanceId=user["InstanceId"], SearchCriteria={"StringCondition": criteria})
@@ -80,7 +80,7 @@ def test_unknown_error_code_needs_a_status(connect: Connect) -> None:
     assert outcomes(connect, 2) == ["ServiceUnavailable", ""]
 
 
-def test_a_lost_answer_is_lost_after_the_effect(connect: Connect, user: Document) -> None:
+def test_lost_answer_is_lost_after_the_effect(connect: Connect, user: Document) -> None:
     connect.control.lose_answer("CreateUser")
     with pytest.raises(ConnectionClosedError):
         connect.client.create_user(**user)
@@ -89,14 +89,14 @@ def test_a_lost_answer_is_lost_after_the_effect(connect: Connect, user: Document
         connect.client.create_user(**user)
 
 
-def test_a_lost_request_has_no_effect(connect: Connect, user: Document) -> None:
+def test_lost_request_has_no_effect(connect: Connect, user: Document) -> None:
     connect.control.lose_request("CreateUser")
     with pytest.raises(ConnectionClosedError):
         connect.client.create_user(**user)
     connect.client.create_user(**user)
 
 
-def test_a_lost_answer_of_create_instance_is_found_by_its_token(connect: Connect) -> None:
+def test_lost_answer_of_create_instance_is_found_by_its_token(connect: Connect) -> None:
     connect.control.lose_answer("CreateInstance")
     with pytest.raises(ConnectionClosedError):
         connect.client.create_instance(**new_instance(ClientToken="token-1"))
@@ -104,7 +104,7 @@ def test_a_lost_answer_of_create_instance_is_found_by_its_token(connect: Connect
     assert [one["id"] for one in connect.control.instances()] == [found["Id"]]
 
 
-def test_a_delayed_call_holds_up_no_other(connect: Connect) -> None:
+def test_delayed_call_holds_up_no_other(connect: Connect) -> None:
     connect.control.delay("ListInstances", 3)
     with Threads(1) as others:
         began = time.monotonic()
@@ -118,14 +118,14 @@ def test_a_delayed_call_holds_up_no_other(connect: Connect) -> None:
     assert time.monotonic() - began >= 3
 
 
-def test_a_delay_may_end_in_an_error(connect: Connect) -> None:
+def test_delay_may_end_in_an_error(connect: Connect) -> None:
     connect.control.fault("ListInstances", delay_seconds=0.2, code="ThrottlingException")
     began = time.monotonic()
     assert outcomes(connect, 1) == ["ThrottlingException"]
     assert time.monotonic() - began >= 0.2
 
 
-def test_faults_befall_only_calls_that_the_throttle_admits(connect: Connect) -> None:
+def test_faults_affect_only_calls_admitted_by_the_throttle(connect: Connect) -> None:
     connect.control.change(requests_per_second=1, burst=1)
     connect.control.fail("ListInstances", "InternalServiceException", skip=1)
     assert outcomes(connect, 2) == ["", "ThrottlingException"]
@@ -134,7 +134,7 @@ def test_faults_befall_only_calls_that_the_throttle_admits(connect: Connect) -> 
     assert outcomes(connect, 1) == ["InternalServiceException"]
 
 
-def test_faults_can_be_taken_back(connect: Connect) -> None:
+def test_faults_can_be_removed(connect: Connect) -> None:
     connect.control.fail("ListInstances", "InternalServiceException", times=9)
     outcomes(connect, 2)
     assert [fault["times"] for fault in connect.control.faults()] == [7]
@@ -155,7 +155,7 @@ def test_invalid_fault_is_rejected(connect: Connect, fault: Document) -> None:
 # --- received requests ---
 
 
-def test_every_request_is_on_record(connect: Connect, user: Document) -> None:
+def test_every_request_is_recorded(connect: Connect, user: Document) -> None:
     connect.control.clear_requests()
     connect.client.create_user(**user)
     connect.control.lose_answer("ListInstances")
@@ -177,12 +177,12 @@ def test_every_request_is_on_record(connect: Connect, user: Document) -> None:
     assert [entry["operation"] for entry in connect.control.requests("CreateUser")] == ["CreateUser"]
 
 
-def test_no_password_is_on_record(connect: Connect, user: Document) -> None:
+def test_no_password_is_recorded(connect: Connect, user: Document) -> None:
     connect.client.create_user(**user)
     assert user["Password"] not in str(connect.control.requests()) + str(connect.control.instances())
 
 
-def test_reset_forgets_all_and_returns_to_the_first_settings(connect: Connect, user: Document) -> None:
+def test_reset_forgets_everything_and_restores_the_initial_settings(connect: Connect, user: Document) -> None:
     connect.client.create_user(**user)
     connect.control.change(users_per_instance=1)
     connect.control.fail("CreateUser", "InternalServiceException")
@@ -191,7 +191,7 @@ def test_reset_forgets_all_and_returns_to_the_first_settings(connect: Connect, u
     assert (connect.control.instances(), connect.control.faults(), connect.control.requests()) == ([], [], [])
 
 
-def test_a_reset_does_not_let_a_request_in_flight_through(connect: Connect) -> None:
+def test_reset_does_not_let_a_request_in_flight_through(connect: Connect) -> None:
     connect.control.delay("CreateInstance", 2)
     with Threads(1) as others:
         others.submit(connect.create_instance)

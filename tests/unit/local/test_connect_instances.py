@@ -20,7 +20,7 @@ def profiles(connect: Connect, instance_id: str) -> list[set[str]]:
 # --- from creation to deletion ---
 
 
-def test_an_instance_that_is_not_active_has_no_profiles_and_no_users(connect: Connect) -> None:
+def test_inactive_instance_has_no_profiles_and_no_users(connect: Connect) -> None:
     instance_id = connect.create_instance()
     missing = connect.client.exceptions.ResourceNotFoundException
     for operation in ("list_security_profiles", "list_routing_profiles", "list_users", "search_users"):
@@ -28,7 +28,7 @@ def test_an_instance_that_is_not_active_has_no_profiles_and_no_users(connect: Co
             getattr(connect.client, operation)(InstanceId=instance_id)
 
 
-def test_a_creation_that_fails_is_listed_for_a_day_and_says_so(connect: Connect) -> None:
+def test_failed_creation_is_listed_for_a_day_and_says_so(connect: Connect) -> None:
     connect.control.fail_creation()
     instance_id = connect.create_instance()
     assert status(connect, instance_id) == "CREATION_IN_PROGRESS"
@@ -40,7 +40,7 @@ def test_a_creation_that_fails_is_listed_for_a_day_and_says_so(connect: Connect)
     assert connect.client.list_instances()["InstanceSummaryList"] == []
 
 
-def test_a_deleted_instance_is_gone_after_a_while_and_frees_its_place_and_alias(connect: Connect) -> None:
+def test_deleted_instance_disappears_later_and_frees_its_quota_and_alias(connect: Connect) -> None:
     connect.control.change(instances=1)
     instance_id = connect.instance()
     connect.client.delete_instance(InstanceId=instance_id)
@@ -52,7 +52,7 @@ def test_a_deleted_instance_is_gone_after_a_while_and_frees_its_place_and_alias(
     connect.create_instance()
 
 
-def test_an_instance_that_is_being_created_cannot_be_deleted(connect: Connect) -> None:
+def test_instance_being_created_cannot_be_deleted(connect: Connect) -> None:
     instance_id = connect.create_instance()
     with pytest.raises(connect.client.exceptions.InvalidRequestException):
         connect.client.delete_instance(InstanceId=instance_id)
@@ -61,13 +61,13 @@ def test_an_instance_that_is_being_created_cannot_be_deleted(connect: Connect) -
 # --- repetitions ---
 
 
-def test_a_client_token_is_not_for_other_parameters(connect: Connect) -> None:
+def test_client_token_is_bound_to_its_parameters(connect: Connect) -> None:
     connect.create_instance(ClientToken="token-1")
     with pytest.raises(connect.client.exceptions.InvalidRequestException, match="ClientToken"):
         connect.create_instance(ClientToken="token-1", InstanceAlias="other")
 
 
-def test_a_creation_that_was_refused_leaves_its_token_unused(connect: Connect) -> None:
+def test_refused_creation_leaves_its_token_unused(connect: Connect) -> None:
     connect.control.change(instances=0)
     with pytest.raises(connect.client.exceptions.ServiceQuotaExceededException):
         connect.create_instance(ClientToken="token-1")
@@ -92,7 +92,7 @@ def test_invalid_instance_is_rejected(connect: Connect, wrong: dict[str, str]) -
 # --- quotas ---
 
 
-def test_an_instance_that_failed_takes_no_place(connect: Connect) -> None:
+def test_failed_instance_does_not_count_towards_the_quota(connect: Connect) -> None:
     connect.control.change(instances=1)
     connect.control.fail_creation()
     connect.create_instance(InstanceAlias="one")
@@ -115,7 +115,7 @@ def test_creations_and_deletions_of_thirty_days_are_counted_together(connect: Co
 # --- lists ---
 
 
-def test_a_list_that_changes_between_pages_is_neither_cut_nor_doubled(connect: Connect) -> None:
+def test_list_changing_between_pages_is_neither_cut_nor_doubled(connect: Connect) -> None:
     connect.control.change(instances=4)
     made = [connect.instance(InstanceAlias=f"number-{number}") for number in range(4)]
     first = connect.client.list_instances(MaxResults=2)
@@ -135,7 +135,7 @@ def test_invalid_pages_are_rejected(connect: Connect, wrong: dict[str, object]) 
 # --- tags ---
 
 
-def test_tags_of_an_instance_are_described_changed_and_listed(connect: Connect) -> None:
+def test_instance_tags_are_described_changed_and_listed(connect: Connect) -> None:
     instance_id = connect.create_instance(Tags={"stepwise": "stack-1"})
     arn = connect.client.describe_instance(InstanceId=instance_id)["Instance"]["Arn"]
     connect.client.tag_resource(resourceArn=arn, tags={"owner": "チーム"})
@@ -152,7 +152,7 @@ def test_invalid_tags_are_rejected(connect: Connect, tags: dict[str, str]) -> No
         connect.client.tag_resource(resourceArn=arn, tags=tags)
 
 
-def test_a_resource_has_fifty_tags_and_no_more(connect: Connect) -> None:
+def test_resource_has_at_most_fifty_tags(connect: Connect) -> None:
     arn = connect.client.create_instance(**new_instance(Tags={f"a{number}": "1" for number in range(30)}))["Arn"]
     with pytest.raises(connect.client.exceptions.InvalidParameterException, match="50"):
         connect.client.tag_resource(resourceArn=arn, tags={f"b{number}": "1" for number in range(21)})

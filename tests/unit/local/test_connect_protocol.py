@@ -14,7 +14,7 @@ MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))
 
 
 def send(connect: Connect, method: str, path: str, body: bytes = b"") -> tuple[int, str | None, Document]:
-    """The status, the error's code and the body of an answer."""
+    """Send a request. Returns the response's status, error code and body."""
     connection = http.client.HTTPConnection(*connect.server.server_address, timeout=60)
     connection.request(method, path, body)
     answer = connection.getresponse()
@@ -40,7 +40,7 @@ def test_body_that_is_not_a_json_object_is_rejected(connect: Connect, body: byte
     [{"Username": 7}, {"Tags": []}, {"SecurityProfileIds": "p"}, {"PhoneConfig": {"AutoAccept": "yes"}}, {"Shoe": 9}],
     ids=repr,
 )
-def test_a_member_of_another_type_is_refused_by_its_name(connect: Connect, body: Document) -> None:
+def test_member_of_another_type_is_refused_with_its_name(connect: Connect, body: Document) -> None:
     right = {"Username": "a", "SecurityProfileIds": ["p"], "RoutingProfileId": "r"}
     status, code, answer = send(connect, "PUT", "/users/i-1", json.dumps(right | body).encode())
     assert (status, code) == (400, "InvalidParameterException")
@@ -48,7 +48,7 @@ def test_a_member_of_another_type_is_refused_by_its_name(connect: Connect, body:
 
 
 @pytest.mark.parametrize("query", ["maxResults=0", "maxResults=1001", "maxResults=many"])
-def test_a_query_is_checked_like_a_body(connect: Connect, query: str) -> None:
+def test_query_is_validated_like_a_body(connect: Connect, query: str) -> None:
     assert send(connect, "GET", f"/users-summary/i-1?{query}")[:2] == (400, "InvalidParameterException")
 
 
@@ -57,11 +57,11 @@ def test_unknown_operation_is_not_found(connect: Connect, method: str, path: str
     assert send(connect, method, path)[:2] == (404, "UnknownOperationException")
 
 
-def test_a_path_is_decoded(connect: Connect) -> None:
+def test_path_is_decoded(connect: Connect) -> None:
     assert send(connect, "GET", "/instance/i%2F1%C3%BC")[2]["Message"] == "the instance i/1ü was not found"
 
 
-def test_the_control_path_has_nothing_else(connect: Connect) -> None:
+def test_control_path_has_no_other_route(connect: Connect) -> None:
     assert send(connect, "GET", "/_simulator/health")[0] == 200
     assert send(connect, "GET", "/_simulator/elsewhere")[0] == 404
     assert send(connect, "PATCH", "/_simulator/settings", b"[]")[0] == 400
@@ -70,7 +70,7 @@ def test_the_control_path_has_nothing_else(connect: Connect) -> None:
 # --- constraints ---
 
 
-def test_every_pattern_of_the_model_can_be_read() -> None:
+def test_every_pattern_of_the_model_can_be_parsed() -> None:
     shapes = [MODEL.shape_for(name) for name in MODEL.shape_names]
     patterned = [shape for shape in shapes if "pattern" in shape.metadata]
     assert len(patterned) > 50

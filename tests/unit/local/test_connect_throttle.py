@@ -1,4 +1,4 @@
-"""Amazon Connect's simulator: two requests a second and a burst of five, for each operation, of all callers."""
+"""Amazon Connect's simulator: two requests a second and a burst of five, for each operation, across all callers."""
 
 import time
 
@@ -30,7 +30,7 @@ def admitted(connect: Connect, calls: int) -> int:
     return sum(outcomes)
 
 
-def test_a_burst_of_five_is_admitted_and_then_two_a_second(connect: Connect) -> None:
+def test_burst_of_five_is_admitted_and_then_two_a_second(connect: Connect) -> None:
     assert admitted(connect, 9) == 5
     connect.clock.advance(0.5)
     assert admitted(connect, 3) == 1
@@ -40,7 +40,7 @@ def test_a_burst_of_five_is_admitted_and_then_two_a_second(connect: Connect) -> 
     assert admitted(connect, 9) == 5
 
 
-def test_a_throttled_request_takes_no_token(connect: Connect) -> None:
+def test_throttled_request_consumes_no_token(connect: Connect) -> None:
     admitted(connect, 5)
     for _ in range(4):
         connect.clock.advance(0.125)
@@ -54,7 +54,7 @@ def test_each_operation_has_its_own_token_bucket(connect: Connect) -> None:
         connect.client.list_users(InstanceId="no-instance")
 
 
-def test_a_request_that_is_refused_takes_a_token(connect: Connect) -> None:
+def test_refused_request_consumes_a_token(connect: Connect) -> None:
     codes = []
     for _ in range(6):
         with pytest.raises(ClientError) as caught:
@@ -76,14 +76,14 @@ def test_callers_share_the_bucket(connect: Connect) -> None:
         assert sum(callers.map(call, range(12))) == 5
 
 
-def test_the_rate_can_be_changed_while_it_runs(connect: Connect) -> None:
+def test_rate_can_be_changed_at_run_time(connect: Connect) -> None:
     admitted(connect, 5)
     connect.control.change(requests_per_second=16)
     connect.clock.advance(0.125)
     assert admitted(connect, 4) == 2
 
 
-def test_on_a_real_clock_the_rate_is_kept_by_many_threads() -> None:
+def test_on_a_real_clock_many_threads_keep_to_the_rate() -> None:
     throttle, settings = Throttle(time.monotonic), Settings(requests_per_second=100, burst=50)
     began = time.monotonic()
 
@@ -98,6 +98,6 @@ def test_on_a_real_clock_the_rate_is_kept_by_many_threads() -> None:
     assert 50 + 100 * (time.monotonic() - began) >= 100
 
 
-def test_a_clock_that_stands_still_gives_nothing() -> None:
+def test_stopped_clock_adds_no_tokens() -> None:
     throttle = Throttle(Clock())
     assert [throttle.admits("CreateUser", DEFAULT) for _ in range(7)] == [True] * 5 + [False] * 2

@@ -63,7 +63,7 @@ def search(connect: Connect, instance_id: str, value: str, comparison: str = "EX
     ],
     ids=repr,
 )
-def test_user_that_meets_the_rules_is_created(connect: Connect, user: Document, right: Document) -> None:
+def test_valid_user_is_created(connect: Connect, user: Document, right: Document) -> None:
     created = connect.client.create_user(**user | right)
     assert created["UserArn"].endswith(f"/agent/{created['UserId']}")
 
@@ -112,14 +112,14 @@ def test_user_that_breaks_a_rule_is_rejected(connect: Connect, user: Document, w
     assert connect.client.list_users(InstanceId=user["InstanceId"])["UserSummaryList"] == []
 
 
-def test_a_password_is_required_and_is_in_no_message(connect: Connect, user: Document) -> None:
+def test_password_is_required_and_in_no_message(connect: Connect, user: Document) -> None:
     assert code(connect, {name: value for name, value in user.items() if name != "Password"}) == REQUEST
     with pytest.raises(connect.client.exceptions.InvalidParameterException) as caught:
         connect.client.create_user(**user | {"Password": "too-weak"})
     assert "too-weak" not in str(caught.value)
 
 
-def test_a_directory_of_another_takes_no_password_and_longer_usernames(connect: Connect) -> None:
+def test_external_directory_takes_no_password_and_allows_longer_usernames(connect: Connect) -> None:
     user = connect.user(connect.instance(IdentityManagementType="SAML"), Username="x" * 64)
     assert code(connect, user) == REQUEST
     del user["Password"]
@@ -131,14 +131,14 @@ def test_a_directory_of_another_takes_no_password_and_longer_usernames(connect: 
 # --- duplicates, quotas ---
 
 
-def test_a_username_is_taken_until_its_user_is_deleted(connect: Connect, user: Document) -> None:
+def test_username_is_taken_until_its_user_is_deleted(connect: Connect, user: Document) -> None:
     created = connect.client.create_user(**user)
     assert code(connect, user) == "DuplicateResourceException"
     connect.client.delete_user(InstanceId=user["InstanceId"], UserId=created["UserId"])
     assert connect.client.create_user(**user)["UserId"] != created["UserId"]
 
 
-def test_the_same_user_at_once_is_created_once(
+def test_concurrent_creations_of_one_user_create_one(
     connect: Connect, user: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow_clock() -> float:
@@ -160,7 +160,7 @@ def test_the_same_user_at_once_is_created_once(
     assert outcomes == ["DuplicateResourceException"] * 15 + ["created"]
 
 
-def test_an_instance_has_so_many_users_and_no_more(connect: Connect, user: Document) -> None:
+def test_instance_has_a_user_quota(connect: Connect, user: Document) -> None:
     connect.control.change(users_per_instance=2)
     for username in ("a", "b"):
         connect.client.create_user(**user | {"Username": username})
@@ -172,7 +172,7 @@ def test_an_instance_has_so_many_users_and_no_more(connect: Connect, user: Docum
 # --- lookups of a user ---
 
 
-def test_a_search_by_username_finds_the_user_with_tags(connect: Connect, user: Document) -> None:
+def test_search_by_username_finds_the_user_with_tags(connect: Connect, user: Document) -> None:
     for number in range(12):
         connect.client.create_user(**user | {"Username": f"user-{number}", "Tags": {"row": str(number)}})
     [found] = search(connect, user["InstanceId"], "user-1")
@@ -183,7 +183,7 @@ def test_a_search_by_username_finds_the_user_with_tags(connect: Connect, user: D
     assert search(connect, user["InstanceId"], "USER-1") == []
 
 
-def test_a_search_counts_after_contact_work_in_milliseconds(connect: Connect, user: Document) -> None:
+def test_search_counts_after_contact_work_in_milliseconds(connect: Connect, user: Document) -> None:
     connect.client.create_user(**user, PhoneConfig={"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60})
     [found] = search(connect, user["InstanceId"], user["Username"])
     assert found["PhoneConfig"] == {"PhoneType": "SOFT_PHONE", "AfterContactWorkTimeLimit": 60_000}
@@ -197,7 +197,7 @@ def test_unsupported_search_is_rejected(connect: Connect, instance_id: str) -> N
         connect.client.search_users(InstanceId=instance_id, SearchCriteria=criteria)
 
 
-def test_a_search_may_lag_behind(connect: Connect, user: Document) -> None:
+def test_search_may_lag_behind(connect: Connect, user: Document) -> None:
     connect.control.change(search_lag_seconds=3)
     connect.client.create_user(**user)
     assert search(connect, user["InstanceId"], user["Username"]) == []

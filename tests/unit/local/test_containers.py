@@ -52,7 +52,7 @@ def test_unknown_event_is_rejected() -> None:
         RUNNING.function(Path("process_orders.json"))
 
 
-def test_the_built_templates_stay_and_their_copies_name_the_endpoints(tmp_path: Path) -> None:
+def test_built_templates_stay_and_their_copies_name_the_endpoints(tmp_path: Path) -> None:
     for stack, text in (("", ROOT_TEMPLATE), ("Orders", TEMPLATE), ("Topics", "Resources: {}\n")):
         (tmp_path / stack).mkdir(exist_ok=True)
         (tmp_path / stack / "template.yaml").write_text(text)
@@ -74,32 +74,32 @@ def test_the_built_templates_stay_and_their_copies_name_the_endpoints(tmp_path: 
 
 
 @pytest.mark.parametrize("output", ['{"a": 1}', 'something else\n{"a": 1}\n'])
-def test_the_last_line_is_the_answer(output: str) -> None:
+def test_last_line_is_the_answer(output: str) -> None:
     answer = containers._answer(output, "the log")
 
     assert (answer.error, answer.result, answer.log) == (None, {"a": 1}, "the log")
 
 
-def test_an_error_is_known_by_its_class() -> None:
+def test_error_is_recognized_by_its_class() -> None:
     answer = containers._answer('{"errorMessage": "no", "errorType": "OutOfStock", "stackTrace": []}', "the log")
 
     assert (answer.error, answer.message, answer.result) == ("OutOfStock", "no", None)
 
 
 @pytest.mark.parametrize("output", ["", "no such function"])
-def test_no_answer_is_an_error_of_sam(output: str) -> None:
+def test_missing_answer_is_an_error_of_sam(output: str) -> None:
     with pytest.raises(LocalStackError, match="the log"):
         containers._answer(output, "the log")
 
 
-def test_without_docker_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_docker_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(ContainersUnavailable, match="no docker on PATH"):
         containers.host_address()
 
 
-def test_a_docker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unresponsive_docker_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     docker = tmp_path / "docker"
     docker.write_text("#!/bin/sh\necho 'Cannot connect to the Docker daemon' >&2\nexit 1\n")
     docker.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What the local stack adds to a build, so that `sam deploy` takes less time; and why a build failed."""
+"""Changes that the local stack makes to a build to speed up `sam deploy`, and the reason for a failed build."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def _function(uri: str) -> dict[str, Any]:
 
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
-    """Two nested stacks; each function has a folder of its own, and A and C the same content."""
+    """Two nested stacks; each function has its own folder, and A and C have the same content."""
     for folder, content in {"One/A": "same", "One/B": "other", "Two/C": "same"}.items():
         (tmp_path / folder / "__pycache__").mkdir(parents=True)
         (tmp_path / folder / "handlers.py").write_text(content)
@@ -40,7 +40,7 @@ def read(file: Path) -> Any:
     return json.loads(file.read_text())["Resources"]
 
 
-def test_functions_with_the_same_content_have_one_archive(built: Path) -> None:
+def test_functions_with_the_same_content_share_one_archive(built: Path) -> None:
     archives = {
         name: (built / stack / body["Properties"]["CodeUri"]).resolve()
         for stack in ("One", "Two")
@@ -56,7 +56,7 @@ def test_functions_with_the_same_content_have_one_archive(built: Path) -> None:
         }
 
 
-def test_an_archive_is_the_same_at_every_build(built: Path) -> None:
+def test_archive_is_the_same_in_every_build(built: Path) -> None:
     before = {archive: archive.read_bytes() for archive in built.glob("*.zip")}
     for archive in before:
         archive.unlink()
@@ -65,7 +65,7 @@ def test_an_archive_is_the_same_at_every_build(built: Path) -> None:
     assert {archive: archive.read_bytes() for archive in built.glob("*.zip")} == before
 
 
-def test_all_else_stays_as_it_was_built(built: Path) -> None:
+def test_everything_else_stays_as_built(built: Path) -> None:
     for stack in ("One", "Two"):
         resources = yaml.safe_load((built / stack / "template.yaml").read_text())["Resources"]
         for name, body in read(built / stack / PACKED).items():
@@ -85,7 +85,7 @@ def test_all_else_stays_as_it_was_built(built: Path) -> None:
         ("layers/idempotency", "build-IdempotencyLayer"),
     ],
 )
-def test_every_build_tells_why_the_shared_one_failed(folder: str, target: str, tmp_path: Path) -> None:
+def test_every_build_says_why_the_shared_one_failed(folder: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "python3.13").write_text("#!/bin/sh\necho there is no network >&2\nexit 1\n")
     (tmp_path / "python3.13").chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}

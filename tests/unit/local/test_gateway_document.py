@@ -1,4 +1,4 @@
-"""docs/gateway.md documents everything that the payments service needs of a gateway's answers."""
+"""docs/gateway.md documents everything in a gateway's responses that the payments service needs."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answered(request: str) -> Any:
-    """The body of a request's success."""
+    """The body of a successful request."""
     section = TEXT.partition(f"### {request}")[2].partition("\n#")[0]
     body = re.search(r"`?(\{\"[^`\n]+\})`", section)
     assert body, f"docs/gateway.md does not say what {request} answers"
@@ -94,11 +94,11 @@ def shown(heading: str) -> Any:
     return json.loads(example[1])
 
 
-def test_the_document_shows_the_body_of_a_charge() -> None:
+def test_document_shows_the_body_of_a_charge() -> None:
     assert shown("### POST /charges").keys() == asdict(CHARGE).keys()
 
 
-def test_the_document_shows_the_ledger(gateway: GatewayClient) -> None:
+def test_document_shows_the_ledger(gateway: GatewayClient) -> None:
     gateway.charge(KEY, 3000)
     gateway.cancel(KEY)
     example, ledger = shown("The ledger is read as:"), gateway.ledger()
@@ -107,7 +107,7 @@ def test_the_document_shows_the_ledger(gateway: GatewayClient) -> None:
     assert example["charges"][0].keys() == ledger["charges"][0].keys()
 
 
-def test_the_document_lists_every_status_and_no_other() -> None:
+def test_document_lists_exactly_the_statuses() -> None:
     section = TEXT.partition("### GET /charges/KEY")[2].partition("\n#")[0]
 
     assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) - {"status"} == set(OUTCOMES)

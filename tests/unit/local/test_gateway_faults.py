@@ -1,4 +1,4 @@
-"""Every fault of the gateway simulator, from the view of a client that reads the ledger afterwards."""
+"""Every fault of the gateway simulator, seen by a client that reads the ledger afterwards."""
 
 import http.client
 import json
@@ -68,7 +68,7 @@ def test_cancel_bars_a_late_charge(gateway: GatewayClient, fault: AnyFault) -> N
 
 
 @pytest.mark.parametrize("after_ms", [(0,), (0, 0, 0), (40,), (0, 20, 60)])
-def test_a_request_that_is_delivered_again_is_answered_once(gateway: GatewayClient, after_ms: tuple[int, ...]) -> None:
+def test_redelivered_request_is_answered_once(gateway: GatewayClient, after_ms: tuple[int, ...]) -> None:
     gateway.inject(Injection(DeliveredAgain(after_ms)))
     response = gateway.charge("o-1", 3000)
 
@@ -99,7 +99,7 @@ def test_late_delivery_after_a_cancel_charges_nothing(gateway: GatewayClient) ->
     assert gateway.ledger()["deliveries"]["o-1"] == {"charge": 2, "cancel": 1}
 
 
-def test_a_late_delivery_does_not_land_after_a_reset(gateway: GatewayClient) -> None:
+def test_late_delivery_does_not_land_after_a_reset(gateway: GatewayClient) -> None:
     gateway.inject(Injection(DeliveredAgain((30,))))
     gateway.charge("o-1", 3000)
     gateway.reset()
@@ -110,7 +110,7 @@ def test_a_late_delivery_does_not_land_after_a_reset(gateway: GatewayClient) -> 
 
 @pytest.mark.parametrize("on", ["lookup", "cancel"])
 @pytest.mark.parametrize("fault", [FailsBefore(503), FailsAfter(500)])
-def test_faults_in_lookups_and_cancels(gateway: GatewayClient, on: Any, fault: AnyFault) -> None:
+def test_faults_apply_to_lookups_and_cancels(gateway: GatewayClient, on: Any, fault: AnyFault) -> None:
     gateway.charge("o-1", 3000)
     gateway.inject(Injection(fault, on=on))
 
@@ -132,14 +132,14 @@ def test_first_injected_fault_is_nearest_to_the_client(gateway: GatewayClient) -
     assert gateway.ledger()["deliveries"] == {"o-1": {"charge": 2}, "o-2": {"charge": 1}}
 
 
-def test_a_fault_for_a_key_counts_its_requests(gateway: GatewayClient) -> None:
+def test_fault_for_a_key_counts_its_requests(gateway: GatewayClient) -> None:
     gateway.inject(Injection(FailsBefore(), on="charge", key="o-1", times=2))
 
     assert gateway.charge("o-2", 1).status == 201
     assert [gateway.charge("o-1", 1).status for _ in range(3)] == [500, 500, 201]
 
 
-def test_a_fault_for_an_order_counts_its_requests(gateway: GatewayClient) -> None:
+def test_fault_for_an_order_counts_its_requests(gateway: GatewayClient) -> None:
     gateway.inject(Injection(FailsBefore(), order_id="o-1", times=4))
     first = [gateway.charge("key-1", 1, order_id="o-1").status, gateway.charge("key-2", 1, order_id="o-2").status]
     # A key belongs to no order before its charge arrives.
@@ -166,7 +166,7 @@ def is_drawn(plan: FaultPlan[Injection], kind: Kind) -> bool:
     return bool(plan.draw(lambda one: one.matches(kind, "o-1", None)))
 
 
-def test_a_probability_is_met_and_repeats_with_its_seed() -> None:
+def test_probability_is_met_and_repeats_with_its_seed() -> None:
     of_seed = {seed: drawn(Injection(FailsBefore(), probability=0.25, seed=seed), 1000) for seed in (1, 2)}
 
     assert 200 < sum(of_seed[1]) < 300
@@ -174,11 +174,11 @@ def test_a_probability_is_met_and_repeats_with_its_seed() -> None:
     assert of_seed[1] != of_seed[2]
 
 
-def test_a_probability_may_have_a_limit() -> None:
+def test_probability_may_have_a_limit() -> None:
     assert sum(drawn(Injection(FailsBefore(), probability=0.5, times=3), 1000)) == 3
 
 
-def test_nonmatching_call_uses_no_fault() -> None:
+def test_nonmatching_call_consumes_no_fault() -> None:
     plan: FaultPlan[Injection] = FaultPlan()
     plan.add(Injection(FailsBefore(), on="cancel", probability=0.5, seed=3))
     assert not any(is_drawn(plan, "charge") for _ in range(10))
@@ -209,7 +209,7 @@ def test_scenario_without_a_fault_is_rejected(gateway: GatewayClient, order: dic
     assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
 
 
-def test_orders_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server: GatewayServer) -> None:
+def test_faults_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server: GatewayServer) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge", times=2))
     (pending,) = gateway.send("GET", "/_simulator/faults").document["pending"]
 

@@ -40,7 +40,7 @@ def moved(ledger: Ledger) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("token", [*TOKENS, "tok_unknown", ""])
-def test_tokens_are_good_and_bad_as_they_are_without_a_gateway(token: str) -> None:
+def test_tokens_are_accepted_and_declined_as_without_a_gateway(token: str) -> None:
     try:
         authorize(token)
         expected = None
@@ -51,7 +51,7 @@ def test_tokens_are_good_and_bad_as_they_are_without_a_gateway(token: str) -> No
     assert (said.message if said else None) == expected
 
 
-def test_a_charge_lands_once(ledger: Ledger) -> None:
+def test_charge_lands_once(ledger: Ledger) -> None:
     ledger.accept("o-1", TEA)
     ledger.land("o-1")
 
@@ -68,7 +68,7 @@ def test_two_captures_of_one_key_are_both_visible() -> None:
     assert standing([capture, refund, capture]) == {"o-1": [5]}
 
 
-def test_the_token_is_in_no_text(ledger: Ledger) -> None:
+def test_token_is_in_no_text(ledger: Ledger) -> None:
     ledger.charge("o-1", TEA)
 
     assert "tok_" not in repr(ledger.snapshot())
@@ -90,7 +90,7 @@ def all_at_once(calls: list[Callable[[], Any]]) -> list[Any]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_after_charges_and_cancels_at_once_nothing_stands(seed: int) -> None:
+def test_concurrent_charges_and_cancels_leave_nothing_charged(seed: int) -> None:
     ledger = Ledger()
     random, slow = Random(seed), Event()  # noqa: S311
     keys = [f"o-{number}" for number in range(4)]
@@ -122,14 +122,14 @@ def forgetful(clock: list[float]) -> Ledger:
     return Ledger(retention=DAY, clock=lambda: clock[0])
 
 
-def test_a_key_is_remembered_for_as_long_as_the_retention_says(forgetful: Ledger, clock: list[float]) -> None:
+def test_key_is_remembered_for_the_retention_period(forgetful: Ledger, clock: list[float]) -> None:
     first, _ = forgetful.charge("o-1", TEA)
     clock[0] = DAY
 
     assert forgetful.charge("o-1", TEA) == (first, True)
 
 
-def test_a_forgotten_key_is_charged_again(forgetful: Ledger, clock: list[float]) -> None:
+def test_forgotten_key_is_charged_again(forgetful: Ledger, clock: list[float]) -> None:
     first, _ = forgetful.charge("o-1", TEA)
     clock[0] = DAY + 1
     second, replayed = forgetful.charge("o-1", TEA)
@@ -158,7 +158,7 @@ def test_cancel_refunds_every_charge_under_the_key(forgetful: Ledger, clock: lis
         forgetful.charge("o-1", TEA)
 
 
-def test_a_charge_that_stands_is_found_although_a_later_one_was_declined(forgetful: Ledger, clock: list[float]) -> None:
+def test_live_charge_is_found_although_a_later_one_was_declined(forgetful: Ledger, clock: list[float]) -> None:
     first, _ = forgetful.charge("o-1", TEA)
     clock[0] = DAY + 1
     forgetful.charge("o-1", DECLINED)
@@ -166,7 +166,7 @@ def test_a_charge_that_stands_is_found_although_a_later_one_was_declined(forgetf
     assert forgetful.lookup("o-1") == first
 
 
-def test_a_forgotten_cancel_bars_nothing(forgetful: Ledger, clock: list[float]) -> None:
+def test_forgotten_cancel_bars_nothing(forgetful: Ledger, clock: list[float]) -> None:
     forgetful.cancel("o-1")
     clock[0] = DAY + 1
 

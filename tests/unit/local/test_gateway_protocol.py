@@ -28,7 +28,7 @@ def post(gateway: GatewayClient, body: bytes, **headers: str) -> Any:
     return gateway.send("POST", "/charges", body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
-def test_a_charge_is_created(gateway: GatewayClient) -> None:
+def test_charge_is_created(gateway: GatewayClient) -> None:
     response = gateway.charge("o-1", 3000)
 
     charge = response.document
@@ -38,7 +38,7 @@ def test_a_charge_is_created(gateway: GatewayClient) -> None:
     assert "Idempotent-Replayed" not in response.headers
 
 
-def test_the_same_charge_again_is_replayed(gateway: GatewayClient) -> None:
+def test_same_charge_again_is_replayed(gateway: GatewayClient) -> None:
     first, second = gateway.charge("o-1", 3000), gateway.charge("o-1", 3000)
 
     assert (second.status, second.body) == (first.status, first.body)
@@ -55,7 +55,7 @@ def test_the_same_charge_again_is_replayed(gateway: GatewayClient) -> None:
         "tok_of_someone_else": "card_declined",
     }.items(),
 )
-def test_a_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, code: str) -> None:
+def test_declined_charge_is_replayed_too(gateway: GatewayClient, token: str, code: str) -> None:
     first, second = (gateway.charge("o-1", 3000, token=token) for _ in range(2))
 
     assert (first.status, first.code) == (402, code)
@@ -87,7 +87,7 @@ def test_cancel_bars_a_charge_in_progress(gateway: GatewayClient) -> None:
     assert counts(gateway, "o-1") == (0, 0)
 
 
-def test_a_canceled_key_is_refused(gateway: GatewayClient) -> None:
+def test_canceled_key_is_refused(gateway: GatewayClient) -> None:
     gateway.cancel("o-1")
     response = gateway.charge("o-1", 3000)
 
@@ -112,14 +112,14 @@ def test_every_error_names_the_key(gateway: GatewayClient, status: int) -> None:
     assert (response.status, response.document["key"]) == (status, {409: "canceled", 422: "used"}.get(status, "o-1"))
 
 
-def test_a_key_with_another_body_is_refused(gateway: GatewayClient) -> None:
+def test_key_with_another_body_is_refused(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
     response = gateway.charge("o-1", 3001)
 
     assert (response.status, response.code) == (422, "key_reused")
 
 
-def test_a_cancel_refunds_and_says_so_each_time(gateway: GatewayClient) -> None:
+def test_cancel_refunds_and_says_so_each_time(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
     answers = [gateway.cancel("o-1") for _ in range(2)]
 
@@ -128,7 +128,7 @@ def test_a_cancel_refunds_and_says_so_each_time(gateway: GatewayClient) -> None:
     assert counts(gateway, "o-1") == (1, 1)
 
 
-def test_a_lookup_shows_the_charge_before_and_after_its_cancel(gateway: GatewayClient) -> None:
+def test_lookup_shows_the_charge_before_and_after_its_cancel(gateway: GatewayClient) -> None:
     created = gateway.charge("o-1", 3000).document
     assert (gateway.lookup("o-1").status, gateway.lookup("o-1").document) == (200, created)
 
@@ -136,7 +136,7 @@ def test_a_lookup_shows_the_charge_before_and_after_its_cancel(gateway: GatewayC
     assert gateway.lookup("o-1").document == created | {"status": "canceled", "refunded": 3000}
 
 
-def test_a_lookup_of_an_unknown_key(gateway: GatewayClient) -> None:
+def test_lookup_of_an_unknown_key_is_not_found(gateway: GatewayClient) -> None:
     response = gateway.lookup("o-1")
 
     assert (response.status, response.code) == (404, "not_found")
@@ -168,7 +168,7 @@ def test_invalid_field_is_named(gateway: GatewayClient, change: dict[str, Any], 
 
 
 @pytest.mark.parametrize("missing", GOOD)
-def test_a_missing_field_is_named(gateway: GatewayClient, missing: str) -> None:
+def test_missing_field_is_named(gateway: GatewayClient, missing: str) -> None:
     body = {name: value for name, value in GOOD.items() if name != missing}
     response = post(gateway, json.dumps(body).encode(), Idempotency_Key="o-1")
 
@@ -183,7 +183,7 @@ def test_body_that_is_not_a_json_object_is_rejected(gateway: GatewayClient, body
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency_Key": ""}, {"Idempotency_Key": "k" * 256}], ids=len)
-def test_a_charge_needs_a_key_of_255_characters_at_most(gateway: GatewayClient, headers: dict[str, str]) -> None:
+def test_charge_key_is_limited_to_255_characters(gateway: GatewayClient, headers: dict[str, str]) -> None:
     response = post(gateway, json.dumps(GOOD).encode(), **headers)
 
     assert (response.status, response.document["error"]["field"]) == (400, "Idempotency-Key")
@@ -191,7 +191,7 @@ def test_a_charge_needs_a_key_of_255_characters_at_most(gateway: GatewayClient, 
 
 
 @pytest.mark.parametrize("key", ["k" * 255, "o-1/refund", "a%2Fb", "cancel", "x?y#z", "+&;"])
-def test_a_key_may_hold_any_visible_characters(gateway: GatewayClient, key: str) -> None:
+def test_key_may_contain_any_visible_characters(gateway: GatewayClient, key: str) -> None:
     gateway.charge(key, 3000)
 
     assert gateway.lookup(key).document["key"] == key
@@ -209,7 +209,7 @@ def test_a_key_may_hold_any_visible_characters(gateway: GatewayClient, key: str)
         ("GET", "/_simulator/nothing", 404),
     ],
 )
-def test_another_path_or_method(gateway: GatewayClient, method: str, path: str, status: int) -> None:
+def test_unknown_path_or_method_is_refused(gateway: GatewayClient, method: str, path: str, status: int) -> None:
     assert gateway.send(method, path).status == status
 
 
@@ -219,7 +219,7 @@ def test_oversized_body_is_not_read(gateway: GatewayClient) -> None:
     assert (response.status, response.document["error"]["field"]) == (400, "body")
 
 
-def test_the_ledger_reports_what_came_and_what_stands(gateway: GatewayClient) -> None:
+def test_ledger_reports_requests_and_live_charges(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
     gateway.charge("o-1", 3000)
     gateway.charge("o-2", 500, currency="USD")
@@ -245,7 +245,7 @@ def test_the_ledger_reports_what_came_and_what_stands(gateway: GatewayClient) ->
     }
 
 
-def test_the_ledger_lists_every_charge_with_its_order(gateway: GatewayClient) -> None:
+def test_ledger_lists_every_charge_with_its_order(gateway: GatewayClient) -> None:
     gateway.charge("key-1", 3000, order_id="o-1")
     gateway.charge("key-2", 7, order_id="o-2", token="tok_declined")
     gateway.cancel("key-3")
@@ -255,7 +255,7 @@ def test_the_ledger_lists_every_charge_with_its_order(gateway: GatewayClient) ->
 
 
 @pytest.mark.parametrize("wrong", ["", "wrong", SECRET.upper(), f"{SECRET} "])
-def test_a_request_without_an_accepted_secret_is_refused_and_does_nothing(gateway: GatewayClient, wrong: str) -> None:
+def test_request_without_an_accepted_secret_is_refused_and_does_nothing(gateway: GatewayClient, wrong: str) -> None:
     gateway.charge("o-1", 3000)
     stranger = replace(gateway, secret=wrong)
     responses = [stranger.charge("o-2", 1), stranger.lookup("o-1"), stranger.cancel("o-1")]
@@ -265,7 +265,7 @@ def test_a_request_without_an_accepted_secret_is_refused_and_does_nothing(gatewa
     assert row(gateway, "o-2") is None
 
 
-def test_the_current_secret_and_the_one_before_are_accepted(gateway: GatewayClient) -> None:
+def test_current_and_previous_secret_are_accepted(gateway: GatewayClient) -> None:
     for new in ("second", "third", "third"):
         gateway.rotate(new)
     statuses = {known: replace(gateway, secret=known).lookup("o-1").status for known in (SECRET, "second", "third")}
@@ -273,9 +273,7 @@ def test_the_current_secret_and_the_one_before_are_accepted(gateway: GatewayClie
     assert statuses == {SECRET: 401, "second": 404, "third": 404}
 
 
-def test_a_local_stack_keeps_its_secret_when_it_is_started_again(
-    gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_stack_keeps_its_secret_across_restarts(gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secret, "client", lambda _: secrets_manager.client())
     first, second = (secret.parameters("endpoint", gateway.address) for _ in range(2))
     kept = secrets_manager.client().get_secret_value(SecretId=first["PaymentGatewaySecretArn"])["SecretString"]
@@ -290,12 +288,12 @@ def test_simulator_without_a_secret_accepts_nobody() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"secret": ""}', b'{"secret": "x", "old": "y"}'])
-def test_a_rotation_to_no_secret_is_refused(gateway: GatewayClient, body: bytes) -> None:
+def test_rotation_to_no_secret_is_refused(gateway: GatewayClient, body: bytes) -> None:
     assert gateway.send("POST", "/_simulator/secret", body).status == 400
     assert gateway.lookup("o-1").status == 404
 
 
-def test_a_reset_forgets_everything(gateway: GatewayClient) -> None:
+def test_reset_forgets_everything(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
     gateway.inject(Injection(SlowWorking(ms=1)))
     gateway.reset()
@@ -306,7 +304,7 @@ def test_a_reset_forgets_everything(gateway: GatewayClient) -> None:
     assert gateway.send("GET", "/_simulator/faults").document == {"pending": []}
 
 
-def test_many_clients_at_once_charge_a_key_once(gateway: GatewayClient) -> None:
+def test_many_concurrent_clients_charge_a_key_once(gateway: GatewayClient) -> None:
     with Threads(16) as pool:
         statuses = [response.status for response in pool.map(lambda _: gateway.charge("o-1", 3000), range(64))]
 
@@ -315,7 +313,7 @@ def test_many_clients_at_once_charge_a_key_once(gateway: GatewayClient) -> None:
     assert counts(gateway, "o-1") == (1, 0)
 
 
-def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient) -> None:
+def test_connection_serves_many_requests_without_delay(gateway: GatewayClient) -> None:
     connection = http.client.HTTPConnection(urlsplit(gateway.address).netloc, timeout=60)
     took = []
     for number in range(50):
@@ -331,7 +329,7 @@ def test_a_connection_serves_many_requests_without_delay(gateway: GatewayClient)
     assert sorted(took)[5] < 0.04
 
 
-def test_the_process_says_its_port_and_ends_with_its_standard_input() -> None:
+def test_process_reports_its_port_and_ends_when_its_standard_input_closes() -> None:
     with program(
         [sys.executable, "-m", "stepwise.local.simulators.payment_gateway"],
         cwd=TOOLS.parent,

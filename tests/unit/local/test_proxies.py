@@ -1,4 +1,4 @@
-"""Requests to the local stack go through no proxy, and other requests as the caller wants."""
+"""Requests to the local stack bypass any proxy; other requests follow the caller's settings."""
 
 from unittest import mock
 from urllib.request import proxy_bypass
@@ -17,7 +17,7 @@ from stepwise.local.proxies import without_proxy
         ({"no_proxy": "*"}, ["127.0.0.1", "files.corp", "files.example"], []),
     ],
 )
-def test_the_callers_exceptions_are_kept(variables: dict[str, str], direct: list[str], proxied: list[str]) -> None:
+def test_exceptions_of_the_caller_are_kept(variables: dict[str, str], direct: list[str], proxied: list[str]) -> None:
     proxy = {"HTTPS_PROXY": "http://127.0.0.1:9"}
     with mock.patch.dict("os.environ", {**proxy, **variables}, clear=True):
         told = without_proxy()

@@ -1,4 +1,4 @@
-"""What a relay forwards, and for how long."""
+"""A relay's forwarding, and its end."""
 
 import socket
 import threading
@@ -46,7 +46,7 @@ def test_relay_forwards_both_directions(upstream: int) -> None:
         assert sent_through(port) == PAYLOAD
 
 
-def test_afterwards_nothing_listens(upstream: int) -> None:
+def test_closed_relay_does_not_listen(upstream: int) -> None:
     with relay("127.0.0.1", upstream) as port:
         pass
 

@@ -1,4 +1,4 @@
-"""An application that an operator submits with its document."""
+"""An application submitted by an operator with its document."""
 
 import io
 import json
@@ -59,7 +59,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def test_the_document_of_another_application_is_not_replaced(desk: Desk) -> None:
+def test_document_of_another_application_is_not_replaced(desk: Desk) -> None:
     assert desk.submit(application(), PDF) == "SUBMITTED"
     with pytest.raises(PayloadMismatch):
         desk.submit(OTHER, b"%PDF-1.7 another passport")
@@ -67,7 +67,7 @@ def test_the_document_of_another_application_is_not_replaced(desk: Desk) -> None
     assert desk.document == PDF
 
 
-def test_the_document_of_an_application_may_be_replaced_until_it_is_decided(desk: Desk) -> None:
+def test_application_document_may_be_replaced_until_the_decision(desk: Desk) -> None:
     desk.submit(application(), b"no document")
     assert desk.submit(application(), PDF) == "duplicate"
     assert desk.document == PDF
@@ -78,7 +78,7 @@ def test_the_document_of_an_application_may_be_replaced_until_it_is_decided(desk
 
 
 @pytest.mark.parametrize("uploaded", [b"", b"no document"])
-def test_a_document_that_is_submitted_meanwhile_is_not_replaced(desk: Desk, uploaded: bytes) -> None:
+def test_document_submitted_meanwhile_is_not_replaced(desk: Desk, uploaded: bytes) -> None:
     """Another call uploads and submits after this one has found no application."""
     if uploaded:
         desk.world.s3.put_object(Bucket=desk.world.bucket, Key="documents/a-1", Body=uploaded)
@@ -100,7 +100,7 @@ def test_a_document_that_is_submitted_meanwhile_is_not_replaced(desk: Desk, uplo
     assert desk.document == PDF
 
 
-def test_nothing_is_uploaded_for_what_is_no_application(desk: Desk) -> None:
+def test_nothing_is_uploaded_for_an_unknown_application(desk: Desk) -> None:
     with pytest.raises(InvalidApplication):
         desk.submit({**application(), "document_key": "documents/a-2"}, PDF)
 

@@ -1,4 +1,4 @@
-"""Rows that contradict each other are found, one lost or edited row at a time; rows of sagas that run are not."""
+"""The audit finds contradictory rows, one lost or edited row at a time; rows of running sagas are left out."""
 
 import json
 import logging
@@ -117,7 +117,7 @@ def _orders_table(client: Any) -> str:
 
 @pytest.fixture
 def shop() -> Shop:
-    """Beside the order of a test, orders in every state that a saga may leave."""
+    """The order of a test, and orders in every state that a saga may leave."""
     shop = Shop()
     for number in range(40):
         shop.confirmed(f"good-{number}")
@@ -138,7 +138,7 @@ def shop() -> Shop:
     return shop
 
 
-def test_orders_in_every_state_of_a_saga_do_not_contradict_their_rows(shop: Shop) -> None:
+def test_orders_in_every_saga_state_are_consistent_with_their_rows(shop: Shop) -> None:
     assert shop.found() == []
 
 
@@ -173,14 +173,14 @@ def test_each_lost_row_is_found(shop: Shop, table: str, key: str, found: list[st
         (ORDERS, "o-1", "items", {"L": [{"M": {}}]}, [f"ProcessPayment {DAMAGED}", f"ReserveInventory {DAMAGED}"]),
     ],
 )
-def test_an_edited_row_is_found(shop: Shop, table: str, key: str, attribute: str, value: Any, found: list[str]) -> None:
+def test_edited_row_is_found(shop: Shop, table: str, key: str, attribute: str, value: Any, found: list[str]) -> None:
     shop.edit(table, key, attribute, value)
 
     assert shop.found() == [("o-1", f"Confirmed, but {problem}") for problem in found]
 
 
 @pytest.mark.parametrize("shards", [{}, {"pen-01": 3}], ids=["one shard", "a hot SKU"])
-def test_a_charge_and_a_reservation_of_a_failed_order_that_nothing_lists_are_found(shop: Shop, shards: Any) -> None:
+def test_unlisted_charge_and_reservation_of_a_failed_order_are_found(shop: Shop, shards: Any) -> None:
     shop.saga("o-2", shards=shards)
     shop.write(shop.orders.fail("o-2", NOW))
     shop.write(shop.orders.list_standing("o-2", "Pending", NOW, []))
@@ -189,15 +189,13 @@ def test_a_charge_and_a_reservation_of_a_failed_order_that_nothing_lists_are_fou
     assert shop.found() == [("o-2", problem) for problem in problems]
 
 
-def test_a_lost_order_is_found_whatever_its_age(shop: Shop) -> None:
+def test_lost_order_is_found_at_any_age(shop: Shop) -> None:
     shop.lose(ORDERS, "o-1")
 
     assert {order_id for order_id, _ in shop.found(since=datetime.now(UTC))} == {"o-1"}
 
 
-def test_an_order_that_is_confirmed_between_two_reads_is_not_listed(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_order_confirmed_between_two_reads_is_not_listed(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     order, read = parse_order(good_order("o-2")), auditing.read_rows
     shop.write(shop.orders.save(order, NOW))
     rest = [
@@ -216,7 +214,7 @@ def test_an_order_that_is_confirmed_between_two_reads_is_not_listed(
     assert shop.found() == []
 
 
-def test_an_order_that_is_undone_during_the_scan_is_not_listed(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_undone_during_the_scan_is_not_listed(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.saga("o-2")
     shop.write(shop.inventory.release("o-2", NOW, {}))
     scanned = Audit._pages
@@ -234,9 +232,7 @@ def test_an_order_that_is_undone_during_the_scan_is_not_listed(shop: Shop, monke
 
 
 @pytest.mark.parametrize(("throttles", "raised"), [(2, False), (99, True)])
-def test_throttled_reads_are_repeated(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, throttles: int, raised: bool
-) -> None:
+def test_throttled_reads_are_retried(shop: Shop, monkeypatch: pytest.MonkeyPatch, throttles: int, raised: bool) -> None:
     shop.lose(PAYMENTS, "o-1")
     read, left = auditing.read_rows, [throttles]
 
@@ -255,14 +251,14 @@ def test_throttled_reads_are_repeated(
         assert [order_id for order_id, _ in shop.found()] == ["o-1"]
 
 
-def test_a_row_without_a_status_is_found_and_ends_no_audit(shop: Shop) -> None:
+def test_row_without_a_status_is_found_and_stops_no_audit(shop: Shop) -> None:
     shop.client.put_item(TableName=shop.tables[PAYMENTS], Item={"order_id": {"S": "o-1"}})
 
     assert shop.found() == [("o-1", "Confirmed, but ProcessPayment is without a status")]
 
 
 @pytest.mark.parametrize(("joined_at", "found"), [("2999", []), ("2026-01-01", ["o-1"])])
-def test_an_order_that_is_older_than_a_step_may_lack_it(
+def test_order_older_than_a_step_may_lack_it(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, joined_at: str, found: list[str]
 ) -> None:
     shop.lose(INVENTORY, "RESERVATION#o-1")
@@ -271,7 +267,7 @@ def test_an_order_that_is_older_than_a_step_may_lack_it(
     assert [order_id for order_id, _ in shop.found()] == found
 
 
-def test_a_sweep_finds_nothing_in_orders_in_every_state_and_writes_nothing(
+def test_sweep_finds_nothing_wrong_in_any_saga_state_and_writes_nothing(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger=auditing.__name__):
@@ -282,7 +278,7 @@ def test_a_sweep_finds_nothing_in_orders_in_every_state_and_writes_nothing(
 
 
 @pytest.mark.parametrize("table", [ORDERS, PAYMENTS, INVENTORY])
-def test_a_sweep_notes_a_lost_row_until_it_is_back(shop: Shop, caplog: pytest.LogCaptureFixture, table: str) -> None:
+def test_sweep_notes_a_lost_row_until_it_is_back(shop: Shop, caplog: pytest.LogCaptureFixture, table: str) -> None:
     row = shop.lose(table, "RESERVATION#o-1" if table == INVENTORY else "o-1")
 
     assert [shop.sweep(), shop.sweep()] == [1, 1]
@@ -309,7 +305,7 @@ def test_attention_lists_what_a_sweep_noted(shop: Shop, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("table", [ORDERS, PAYMENTS, INVENTORY])
-def test_sweeps_read_a_few_rows_each_and_all_rows_in_turn(
+def test_each_sweep_reads_a_few_rows_and_all_rows_get_their_turn(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     monkeypatch.setattr(auditing, "_PAGE", 7)
@@ -322,7 +318,7 @@ def test_sweeps_read_a_few_rows_each_and_all_rows_in_turn(
     assert shop.noted() == {"o-1"}
 
 
-def test_a_sweep_without_time_leaves_its_place_to_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_out_of_time_leaves_its_position_to_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auditing, "_PAGE", 7)
     monkeypatch.setattr(auditing, "_PAGES", 1)
     shop.sweep()
@@ -333,7 +329,7 @@ def test_a_sweep_without_time_leaves_its_place_to_the_next(shop: Shop, monkeypat
     assert set(before["places"]["M"]) == {"ProcessOrder", "ProcessPayment", "ReserveInventory"}
 
 
-def test_a_concurrent_sweep_does_not_overwrite_a_note(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_sweep_does_not_overwrite_a_note(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.lose(PAYMENTS, "o-1")
     read = Audit._note
 
@@ -352,7 +348,7 @@ def test_a_concurrent_sweep_does_not_overwrite_a_note(shop: Shop, monkeypatch: p
     assert shop.noted() == {"o-1", "good-1"}
 
 
-def test_a_note_has_a_bound_and_keeps_what_it_has(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_note_is_bounded_and_keeps_its_entries(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auditing, "_MAX_NOTED", 2)
     shop.lose(PAYMENTS, "o-1")
     shop.sweep()
@@ -369,7 +365,7 @@ class Invocation(Context):
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_the_function_audits_even_if_some_sagas_were_not_finalized(
+def test_function_audits_even_if_some_sagas_were_not_finalized(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     shop.lose(PAYMENTS, "o-1")

@@ -17,21 +17,21 @@ def found(text: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("version", [1, 2, 12])
-def test_a_key_finds_every_attempt_at_every_version(version: int) -> None:
+def test_key_finds_every_attempt_of_every_version(version: int) -> None:
     assert found("t/PRODUCT#p-1", Attempt(KEY, version, 3).name)
     assert not found("t/PRODUCT#p-2", Attempt(KEY, version, 3).name)
 
 
-def test_a_key_with_its_version_finds_every_attempt_at_it() -> None:
+def test_key_with_its_version_finds_every_attempt_of_it() -> None:
     assert found("t/PRODUCT#p-1@1", Attempt(KEY, 1, 3).name)
     assert not found("t/PRODUCT#p-1@1", Attempt(KEY, 12, 1).name)
 
 
-def test_a_task_finds_its_attempts() -> None:
+def test_task_finds_its_attempts() -> None:
     assert found("t/rebuild-1", TaskKey("t", "rebuild-1").execution(4))
 
 
-def test_any_other_text_is_a_part_of_a_name() -> None:
+def test_other_text_is_part_of_a_name() -> None:
     assert business_keys.names("o-1") == ["o-1"]
     assert business_keys.names("") == [""]
     assert found("t/x", "t/x")
@@ -47,9 +47,9 @@ def test_any_other_text_is_a_part_of_a_name() -> None:
         ("Task", [], "the-name"),
     ],
 )
-def test_an_execution_says_what_it_is_about(machine: str, document: object, key: str) -> None:
+def test_execution_shows_its_subject(machine: str, document: object, key: str) -> None:
     assert business_keys.of(machine, "the-name", json.dumps(document)) == key
 
 
-def test_an_input_that_is_no_json_has_the_name() -> None:
+def test_input_that_is_not_json_has_the_name() -> None:
     assert business_keys.of("Command", "the-name", "") == "the-name"

@@ -1,4 +1,4 @@
-"""What operators see of commands and do to them, on the tables of a stack in this process."""
+"""The operators' view of commands, and their decisions, on the tables of a stack in this process."""
 
 import io
 import json
@@ -34,7 +34,7 @@ OTHER = {"sk": "PRODUCT#tea-02", "code": "tea-02"}
 
 
 class Desk:
-    """A stack in this process. world: its tables. As a Lambda client it runs what its functions do."""
+    """A stack in this process. world: its tables. As a Lambda client it runs the functions' code."""
 
     def __init__(self, s3: Any) -> None:
         self.world = World(dynamodb.client(), TYPES)
@@ -81,7 +81,7 @@ class Desk:
         return commands.as_of(self.stack, self.world.tables, KEY, moment)
 
     def three_versions(self) -> None:
-        """Version 1 has finished, 2 is dead, 3 waits for it."""
+        """A key whose version 1 has finished, 2 is dead, and 3 waits for it."""
         self.world.run(product())
         self.world.publish(product(2))
         self.world.publish(product(3))
@@ -101,7 +101,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 
 
 @pytest.mark.parametrize("text", ["tenant1/PRODUCT#tea-01", "TENANT#tenant1/PRODUCT#tea-01"])
-def test_a_key_is_named_by_tenant_and_sk(text: str) -> None:
+def test_key_is_named_by_tenant_and_sk(text: str) -> None:
     assert commands.parse_key(text) == KEY
     assert commands.name_of(KEY) == "tenant1/PRODUCT#tea-01"
 
@@ -109,12 +109,12 @@ def test_a_key_is_named_by_tenant_and_sk(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "field"), [("", "pk"), ("tenant1", "sk"), ("a b/ORDER#1", "pk"), ("tenant1/ORDER#1@2", "sk")]
 )
-def test_a_wrong_key_is_refused_by_its_field(text: str, field: str) -> None:
+def test_invalid_key_is_refused_with_its_field(text: str, field: str) -> None:
     with pytest.raises(InvalidCommand, match=f"^{field}: "):
         commands.parse_key(text)
 
 
-def test_publishing_answers_and_refuses_as_the_function_does(desk: Desk) -> None:
+def test_publish_returns_and_refuses_like_the_function(desk: Desk) -> None:
     assert commands.publish(desk.stack, product())["status"] == "published"
     with pytest.raises(VersionGap, match=r"^version: "):
         commands.publish(desk.stack, product(3))
@@ -122,7 +122,7 @@ def test_publishing_answers_and_refuses_as_the_function_does(desk: Desk) -> None
         commands.publish(desk.stack, product(2, attributes={"price": -1}))
 
 
-def test_another_failure_of_a_function_keeps_its_name(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_function_errors_keep_their_name(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = {"errorType": "Runtime.ExitError", "errorMessage": "exit status 1"}
     failed = {"FunctionError": "Unhandled", "Payload": io.BytesIO(json.dumps(answer).encode())}
     monkeypatch.setattr(desk, "invoke", lambda **_: failed)
@@ -130,7 +130,7 @@ def test_another_failure_of_a_function_keeps_its_name(desk: Desk, monkeypatch: p
         commands.publish(desk.stack, product())
 
 
-def test_a_key_shows_what_each_version_does_and_each_target_has(desk: Desk) -> None:
+def test_key_shows_the_state_of_each_version_and_target(desk: Desk) -> None:
     desk.three_versions()
     seen = desk.view()
 
@@ -139,7 +139,7 @@ def test_a_key_shows_what_each_version_does_and_each_target_has(desk: Desk) -> N
     assert commands.error_of(seen.commands[2]) == "Execution.ABORTED"
 
 
-def test_a_waiting_version_that_is_dead_says_so(desk: Desk) -> None:
+def test_dead_waiting_version_says_so(desk: Desk) -> None:
     desk.world.publish(product())
     desk.world.publish(product(2))
     desk.world.die(2, sk=SK)
@@ -149,7 +149,7 @@ def test_a_waiting_version_that_is_dead_says_so(desk: Desk) -> None:
     assert seen.standing(2) == "dead: blocks the key at its turn, waits for 1"
 
 
-def test_a_long_key_shows_its_newest_versions_and_all_that_wait(desk: Desk) -> None:
+def test_long_key_shows_its_newest_versions_and_all_waiting_ones(desk: Desk) -> None:
     for version in range(1, 6):
         desk.world.publish(product(version))
         if version < 4:
@@ -159,27 +159,27 @@ def test_a_long_key_shows_its_newest_versions_and_all_that_wait(desk: Desk) -> N
     assert list(commands.view(desk.stack, KEY, last=4).commands) == [2, 3, 4, 5]
 
 
-def test_following_ends_when_the_version_is_done_or_a_dead_one_is_in_its_way(desk: Desk) -> None:
+def test_following_ends_when_the_version_is_done_or_blocked_by_a_dead_one(desk: Desk) -> None:
     desk.three_versions()
 
     assert list(commands.follow(desk.stack, KEY, 1))[-1].gate.finished == 1
     assert list(commands.follow(desk.stack, KEY, 3))[-1].gate.blocked
 
 
-def test_following_a_version_that_waits_ends_at_the_deadline(desk: Desk) -> None:
+def test_following_a_waiting_version_ends_at_the_deadline(desk: Desk) -> None:
     desk.world.publish(product())
     with pytest.raises(TimeoutError, match="version 1 is not done yet"):
         list(commands.follow(desk.stack, KEY, 1, seconds=0))
 
 
-def test_nothing_is_shown_of_a_key_that_was_never_published(desk: Desk) -> None:
+def test_unpublished_key_shows_nothing(desk: Desk) -> None:
     with pytest.raises(KeyNotFound, match="tenant1/PRODUCT#tea-01"):
         desk.view()
     with pytest.raises(NoSuchVersion, match="the newest that has is 0"):
         desk.as_of(1)
 
 
-def test_blocked_and_lagging_keys_are_listed_until_they_are_helped(desk: Desk) -> None:
+def test_blocked_and_lagging_keys_are_listed_until_fixed(desk: Desk) -> None:
     desk.three_versions()
     desk.world.publish(product(mode="sync", **OTHER))
     Lagging(desk.world.client, desk.world.tables.gates).mark(Key(KEY.pk, OTHER["sk"]), "catalog", START)
@@ -194,7 +194,7 @@ def test_blocked_and_lagging_keys_are_listed_until_they_are_helped(desk: Desk) -
     assert (commands.blocked(desk.stack), commands.lagging(desk.stack)) == ([], [])
 
 
-def test_a_decision_is_recorded_with_its_reason_and_who_took_it(desk: Desk) -> None:
+def test_decision_is_recorded_with_its_reason_and_author(desk: Desk) -> None:
     desk.three_versions()
     assert commands.retry(desk.stack, KEY, "ticket 42") == [2]
     desk.world.die(2, 2, sk=SK)
@@ -209,7 +209,7 @@ def test_a_decision_is_recorded_with_its_reason_and_who_took_it(desk: Desk) -> N
 
 
 @pytest.mark.parametrize("reason", ["", "  "])
-def test_a_decision_needs_a_reason(desk: Desk, reason: str) -> None:
+def test_decision_requires_a_reason(desk: Desk, reason: str) -> None:
     desk.three_versions()
     with pytest.raises(InvalidCommand, match=r"^reason: "):
         commands.retry(desk.stack, KEY, reason)
@@ -217,7 +217,7 @@ def test_a_decision_needs_a_reason(desk: Desk, reason: str) -> None:
         commands.skip(desk.stack, KEY, 2, reason)
 
 
-def test_only_the_version_that_the_operator_saw_is_skipped(desk: Desk) -> None:
+def test_only_the_version_the_operator_saw_is_skipped(desk: Desk) -> None:
     desk.three_versions()
     desk.world.die(3, sk=SK)
     commands.skip(desk.stack, KEY, 2, "ticket 42")
@@ -227,7 +227,7 @@ def test_only_the_version_that_the_operator_saw_is_skipped(desk: Desk) -> None:
     assert desk.world.gate(SK).finished == 2
 
 
-def test_an_entity_is_shown_as_it_was_at_a_version_and_at_a_time(desk: Desk) -> None:
+def test_entity_is_shown_as_of_a_version_or_a_time(desk: Desk) -> None:
     for version in (1, 2, 3):
         desk.world.run(product(version, attributes={"price": version}))
         desk.world.now += timedelta(hours=1)
@@ -243,7 +243,7 @@ def test_an_entity_is_shown_as_it_was_at_a_version_and_at_a_time(desk: Desk) -> 
         desk.as_of(4)
 
 
-def test_a_skipped_version_shows_the_one_that_stood(desk: Desk) -> None:
+def test_skipped_version_shows_the_one_in_effect(desk: Desk) -> None:
     desk.three_versions()
     commands.skip(desk.stack, KEY, 2, "ticket 42")
     desk.world.finish(3, sk=SK)
@@ -251,7 +251,7 @@ def test_a_skipped_version_shows_the_one_that_stood(desk: Desk) -> None:
     assert [desk.as_of(version)["version"] for version in (1, 2, 3)] == [1, 1, 3]
 
 
-def test_a_moment_is_a_version_or_a_time_in_utc() -> None:
+def test_moment_is_a_version_or_a_utc_time() -> None:
     assert commands.parse_moment("12") == 12
     assert commands.parse_moment("2026-11-22T09:00:00") == START
     assert commands.parse_moment("2026-11-22T18:00:00+09:00") == START
@@ -259,7 +259,7 @@ def test_a_moment_is_a_version_or_a_time_in_utc() -> None:
         commands.parse_moment("yesterday")
 
 
-def test_a_rebuilt_target_has_every_key_of_its_types_again(desk: Desk) -> None:
+def test_rebuilt_target_has_every_key_of_its_types_again(desk: Desk) -> None:
     for command in (product(mode="sync"), product(mode="sync", **OTHER), order(mode="sync")):
         desk.world.publish(command)
     done: list[int] = []
@@ -269,7 +269,7 @@ def test_a_rebuilt_target_has_every_key_of_its_types_again(desk: Desk) -> None:
     assert desk.view().shown == {"products": 1, "catalog": 0}
 
 
-def test_a_key_that_cannot_be_rebuilt_is_counted(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_that_cannot_be_rebuilt_is_counted(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.world.publish(product(mode="sync"))
 
     def refuse(*_: Any, **__: Any) -> None:
@@ -281,8 +281,8 @@ def test_a_key_that_cannot_be_rebuilt_is_counted(desk: Desk, monkeypatch: pytest
     assert (rebuilt, failed.cause) == (0, "TargetUnavailable: S3 answers SlowDown")
 
 
-def test_a_key_that_does_not_fit_its_target_stops_no_other(desk: Desk) -> None:
-    """It was published before its type was registered."""
+def test_key_that_does_not_fit_its_target_stops_no_other(desk: Desk) -> None:
+    """The key was published before its type was registered."""
     desk.world.types = Types([], [])
     desk.world.publish({**product(mode="sync"), "attributes": {"price": 1}})
     for number in range(9):
@@ -292,12 +292,12 @@ def test_a_key_that_does_not_fit_its_target_stops_no_other(desk: Desk) -> None:
     assert (rebuilt, [(one.key, one.cause) for one in failed]) == (9, [(KEY, "KeyError: 'category'")])
 
 
-def test_an_unknown_target_is_refused_with_those_that_there_are(desk: Desk) -> None:
+def test_unknown_target_is_refused_with_the_known_ones(desk: Desk) -> None:
     with pytest.raises(NoSuchTarget, match="no target atlas; there are catalog, products"):
         targets.rebuild(desk.stack, desk.world.tables, KEY, "atlas")
 
 
-def test_an_export_has_every_entity_of_its_type(desk: Desk) -> None:
+def test_export_has_every_entity_of_its_type(desk: Desk) -> None:
     desk.world.run(product())
     desk.world.run(product(2, attributes={"price": 9}))
     desk.world.publish(product(mode="sync", **OTHER))

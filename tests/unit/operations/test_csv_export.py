@@ -1,4 +1,4 @@
-"""An exported file changes nothing when it is imported, and no spreadsheet runs a cell of it."""
+"""An exported file changes nothing when it is imported, and no spreadsheet executes any of its cells."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ def layout() -> Layout:
 @example("'=x", "a", None)
 @example("''@", "a", False)
 @example('two\nlines, "quoted"', "a", None)
-def test_every_product_that_an_import_accepts_is_read_back(name: str, code: str, available: bool | None) -> None:
+def test_every_product_accepted_by_an_import_is_read_back(name: str, code: str, available: bool | None) -> None:
     known = layout()
     attributes: dict[str, Any] = {"category": "tea", "price": 1, "currency": "JPY"}
     attributes |= {} if available is None else {"available": available}
@@ -61,7 +61,7 @@ def test_only_a_guarded_row_loses_its_apostrophes(guard: str, code: str, name: s
     assert layout().row(1, row.replace(b"'-a", b"a")).name == name
 
 
-def test_a_wrong_guard_is_refused() -> None:
+def test_invalid_guard_is_refused() -> None:
     refusal = layout().row(1, b"a,x,tea,1,JPY,,,yes").refusal
 
     assert refusal

@@ -1,4 +1,4 @@
-"""Calls for many items, some at a time."""
+"""Calls for many items, with limited concurrency."""
 
 import threading
 
@@ -7,7 +7,7 @@ import pytest
 from stepwise.operations.daemons import mapped
 
 
-def test_results_come_in_the_order_of_the_items_and_so_many_are_called_at_once() -> None:
+def test_results_keep_the_order_of_the_items_and_concurrency_is_limited() -> None:
     both = threading.Barrier(2, timeout=60)
 
     def call(number: int) -> int:
@@ -18,6 +18,6 @@ def test_results_come_in_the_order_of_the_items_and_so_many_are_called_at_once()
     assert mapped(call, [], 2) == []
 
 
-def test_the_first_error_is_raised() -> None:
+def test_first_error_is_raised() -> None:
     with pytest.raises(IndexError):
         mapped([1].__getitem__, [0, 1, 0], 2)

@@ -1,4 +1,4 @@
-"""Calls of functions: one that is throttled has not run, so it is made again."""
+"""Calls of functions: a throttled call has not run, so it is retried."""
 
 import io
 from typing import Any
@@ -10,7 +10,7 @@ from stepwise.operations import functions
 
 
 class Lambda:
-    """A client of Lambda that refuses the first calls."""
+    """A Lambda client that refuses the first calls."""
 
     def __init__(self, refused: int, code: str = "TooManyRequestsException") -> None:
         self.refused, self.code, self.calls = refused, code, 0
@@ -29,20 +29,20 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return made
 
 
-def test_a_throttled_call_is_made_again_after_a_growing_pause(pauses: list[float]) -> None:
+def test_throttled_call_is_retried_with_growing_pauses(pauses: list[float]) -> None:
     assert functions.invoke(Lambda(3), "f", {})["Payload"].read() == b'"done"'
     assert pauses == sorted(set(pauses))
     assert len(pauses) == 3
 
 
-def test_a_call_that_stays_throttled_raises_in_the_end(pauses: list[float]) -> None:
+def test_persistently_throttled_call_finally_raises(pauses: list[float]) -> None:
     client = Lambda(100)
     with pytest.raises(ClientError, match="TooManyRequests"):
         functions.invoke(client, "f", {})
     assert client.calls == len(pauses) + 1
 
 
-def test_another_error_is_raised_at_once() -> None:
+def test_other_errors_are_raised_at_once() -> None:
     client = Lambda(1, "ServiceException")
     with pytest.raises(ClientError, match="ServiceException"):
         functions.invoke(client, "f", {})

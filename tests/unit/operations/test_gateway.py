@@ -16,7 +16,7 @@ def stack_at(address: str, charges_at: str | None = None) -> Stack:
     return Stack(session, None, {}, parameters, services={"gateway": address})
 
 
-def test_a_charge_of_an_order_stands_until_it_is_refunded(gateway: GatewayClient) -> None:
+def test_charge_of_an_order_counts_until_it_is_refunded(gateway: GatewayClient) -> None:
     gateway.charge("key-1", 3000, order_id="o-1")
     gateway.charge("key-2", 500, order_id="o-2")
     stack = stack_at(gateway.address)
@@ -29,14 +29,14 @@ def test_a_charge_of_an_order_stands_until_it_is_refunded(gateway: GatewayClient
     assert (refunded.status, refunded.standing, refunded.refunds) == ("canceled", 0, 1)
 
 
-def test_an_order_that_was_never_charged_is_not_in_the_ledger(gateway: GatewayClient) -> None:
+def test_uncharged_order_is_not_in_the_ledger(gateway: GatewayClient) -> None:
     assert ledger.charges(stack_at(gateway.address), "o/9") == []
 
 
-def test_a_stack_that_charges_elsewhere_has_no_ledger(gateway: GatewayClient) -> None:
+def test_stack_with_another_gateway_has_no_ledger(gateway: GatewayClient) -> None:
     assert ledger.charges(stack_at(gateway.address, charges_at=""), "o-1") is None
 
 
-def test_a_ledger_that_does_not_answer_is_said() -> None:
+def test_unresponsive_ledger_is_reported() -> None:
     with pytest.raises(LedgerUnavailable, match="did not answer"):
         ledger.charges(stack_at("http://127.0.0.1:1"), "o-1")

@@ -1,4 +1,4 @@
-"""Histories of executions: events of branches and iterations that run at once stay apart."""
+"""Execution histories: events of concurrent branches and iterations stay apart."""
 
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ def names(history: History) -> list[str]:
     return [visit.name for visit in history.visits]
 
 
-def test_a_task_has_its_attempts_and_errors() -> None:
+def test_task_has_its_attempts_and_errors() -> None:
     made = Made()
     made.task("A", 0, "Throttled", "Throttled", "Refused")
     (visit,) = made.history.visits
@@ -22,7 +22,7 @@ def test_a_task_has_its_attempts_and_errors() -> None:
     assert str(visit.cause) == "Refused: why"
 
 
-def test_states_that_follow_know_what_came_before() -> None:
+def test_following_states_know_the_previous_one() -> None:
     made = Made()
     made.task("B", made.task("A"))
     first, second = made.history.visits
@@ -47,7 +47,7 @@ def test_events_of_parallel_branches_belong_to_their_own_states() -> None:
     assert (one.ended, other.ended, both.ended) == (True, True, False)
 
 
-def test_what_follows_a_parallel_state_is_not_inside_it() -> None:
+def test_state_after_a_parallel_state_is_not_inside_it() -> None:
     made = Made()
     begun = made.add("ParallelStateStarted", made.add("ParallelStateEntered", name="Both"))
     last = made.task("L", begun)
@@ -58,7 +58,7 @@ def test_what_follows_a_parallel_state_is_not_inside_it() -> None:
     assert (after.inside, after.before, both.ended, both.failed) == (None, 0, True, False)
 
 
-def test_the_emulator_names_the_begin_of_a_state_before_its_end() -> None:
+def test_emulator_puts_the_start_of_a_state_before_its_end() -> None:
     made = Made()
     begun = made.add("ParallelStateStarted", made.add("ParallelStateEntered", name="Both"))
     made.task("L", begun)
@@ -69,7 +69,7 @@ def test_the_emulator_names_the_begin_of_a_state_before_its_end() -> None:
     assert (after.inside, after.before, both.ended, both.failed) == (None, 0, True, True)
 
 
-def test_iterations_of_a_map_have_their_number() -> None:
+def test_map_iterations_have_their_number() -> None:
     made = Made()
     begun = made.add("MapStateStarted", made.add("MapStateEntered", name="Each"), length=3)
     for index in (0, 1):
@@ -81,7 +81,7 @@ def test_iterations_of_a_map_have_their_number() -> None:
     assert [(visit.inside, visit.iteration) for visit in inner] == [(0, 0), (0, 1)]
 
 
-def test_a_map_run_is_known_by_its_arn_and_its_error() -> None:
+def test_map_run_is_identified_by_its_arn_and_error() -> None:
     made = Made()
     begun = made.add("MapStateStarted", made.add("MapStateEntered", name="Each"))
     run = made.add("MapRunStarted", begun, mapRunArn="arn:run")
@@ -93,7 +93,7 @@ def test_a_map_run_is_known_by_its_arn_and_its_error() -> None:
     assert str(visit.cause) == "States.ExceedToleratedFailureThreshold: too many"
 
 
-def test_a_callback_is_told_apart_from_work() -> None:
+def test_callback_is_told_apart_from_work() -> None:
     made = Made()
     made.task("Work", resource="arn:aws:states:::lambda:invoke")
     made.task("Wait", 4, resource="invoke.waitForTaskToken")
@@ -110,7 +110,7 @@ def test_events_are_added_once() -> None:
     assert (names(found), found.events, found.visits[0].attempts) == (["A"], 4, 1)
 
 
-def test_a_history_without_links_is_read_in_its_order() -> None:
+def test_history_without_links_is_read_in_its_order() -> None:
     made = Made()
     made.task("B", made.task("A"))
     for event in made.events:
@@ -120,7 +120,7 @@ def test_a_history_without_links_is_read_in_its_order() -> None:
     assert all(visit.ended for visit in made.history.visits)
 
 
-def test_a_redrive_goes_on_in_the_state_that_was_left() -> None:
+def test_redrive_resumes_in_the_unfinished_state() -> None:
     made = Made()
     made.add("TaskFailed", made.add("TaskScheduled", made.add("TaskStateEntered", name="A"), resource="x"), error="E")
     made.add("ExecutionFailed")
@@ -132,7 +132,7 @@ def test_a_redrive_goes_on_in_the_state_that_was_left() -> None:
 
 
 class Client:
-    """GetExecutionHistory, two events a page. calls: what was asked for."""
+    """A client of GetExecutionHistory, with two events a page. calls: requested pages."""
 
     def __init__(self, events: list[Any]) -> None:
         self.events, self.calls = events, list[Any]()

@@ -45,7 +45,7 @@ def desk() -> Desk:
 
 
 @pytest.mark.slow
-def test_a_page_has_its_rows_in_the_order_of_the_file(desk: Desk) -> None:
+def test_page_has_its_rows_in_file_order(desk: Desk) -> None:
     made = desk.ended(*[1] * 150, "x", *[1] * 120)
     rows = desk.page(made, 95, 60)
 
@@ -57,7 +57,7 @@ def test_a_page_has_its_rows_in_the_order_of_the_file(desk: Desk) -> None:
     assert "Use digits only" in bad.message
 
 
-def test_a_page_ends_with_the_file(desk: Desk) -> None:
+def test_page_ends_with_the_file(desk: Desk) -> None:
     made = desk.ended(1, 2, 3)
 
     assert [row.position for row in desk.page(made, 2)] == [2, 3]
@@ -65,7 +65,7 @@ def test_a_page_ends_with_the_file(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_reads_the_records_of_its_batches_only(desk: Desk) -> None:
+def test_page_reads_only_the_records_of_its_batches(desk: Desk) -> None:
     made = desk.ended(*[1] * 350)
     read: list[int] = []
     desk.world.client.meta.events.register(
@@ -94,7 +94,7 @@ def test_rows_without_an_outcome_are_unprocessed_at_the_end(desk: Desk) -> None:
     assert [row.state for row in desk.page(desk.world.made(import_id), 1)] == [UNPROCESSED] * 2
 
 
-def test_an_import_whose_records_have_expired_says_so(desk: Desk) -> None:
+def test_import_with_expired_records_says_so(desk: Desk) -> None:
     made = desk.ended(1)
     desk.world.client.delete_item(
         TableName=desk.world.table_name, Key={name: {"S": value} for name, value in made.key.batch(1).items()}
@@ -104,7 +104,7 @@ def test_an_import_whose_records_have_expired_says_so(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_the_next_failed_row_is_found_in_a_later_batch(desk: Desk) -> None:
+def test_next_failed_row_is_found_in_a_later_batch(desk: Desk) -> None:
     made = desk.ended("x", *[1] * 250, "y", "z")
 
     def after(position: int) -> int | None:
@@ -113,7 +113,7 @@ def test_the_next_failed_row_is_found_in_a_later_batch(desk: Desk) -> None:
     assert [after(0), after(1), after(252), after(253)] == [1, 252, 253, None]
 
 
-def test_the_next_row_with_an_error_of_one_kind_is_found(desk: Desk) -> None:
+def test_next_row_with_an_error_of_one_kind_is_found(desk: Desk) -> None:
     made = desk.ended("x", -1, "y", -1)
 
     assert import_rows.next_failed(desk.stack, made, 0, "OutOfRange", "price") == 2
@@ -122,8 +122,8 @@ def test_the_next_row_with_an_error_of_one_kind_is_found(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_page_and_search_know_rows_of_empty_cells(desk: Desk) -> None:
-    """More of them than a batch has rows, before and between the batches."""
+def test_page_and_search_handle_rows_of_empty_cells(desk: Desk) -> None:
+    """There are more of them than a batch has rows, before and between the batches."""
     rows = [f"p{number},n,tea,{'x' if number == 500 else 1},JPY\n" for number in range(1, 501)]
     blank = {*range(1, 151), *range(200, 401)}
     content = "".join(",,,,\n" if number in blank else row for number, row in enumerate(rows, start=1))

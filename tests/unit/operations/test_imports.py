@@ -1,4 +1,4 @@
-"""What operators see of imports of rows, on the tables of a stack in this process."""
+"""The operators' view of imports of rows, on the tables of a stack in this process."""
 
 import io
 import json
@@ -29,7 +29,7 @@ ROWS = 3001
 
 
 class Desk:
-    """A stack in this process. It is its own session and Lambda client, which answers, or raises, what a test says."""
+    """A stack in this process, which is its own session and Lambda client, with answers and errors set by a test."""
 
     def __init__(self) -> None:
         self.world = ImportWorld(dynamodb.client())
@@ -73,7 +73,7 @@ def text(*prices: object) -> str:
 REQUEST = {"tenant_code": TENANT, "type": "PRODUCT", "key": "a.csv"}
 
 
-def test_a_call_is_made_once_and_outlasts_the_function(desk: Desk) -> None:
+def test_call_is_made_once_and_outlasts_the_function(desk: Desk) -> None:
     desk.answer = {"import_id": "0" * 32}
 
     assert imports.create(desk.stack, REQUEST) == ImportKey(TENANT, "0" * 32)
@@ -81,7 +81,7 @@ def test_a_call_is_made_once_and_outlasts_the_function(desk: Desk) -> None:
     assert (settings.retries["total_max_attempts"], settings.read_timeout) == (1, 130)
 
 
-def test_a_lost_answer_is_not_repeated(desk: Desk) -> None:
+def test_call_with_a_lost_answer_is_not_repeated(desk: Desk) -> None:
     desk.answer = ReadTimeoutError(endpoint_url="")
     with pytest.raises(AnswerLost) as lost:
         imports.create(desk.stack, REQUEST)
@@ -96,7 +96,7 @@ def test_a_lost_answer_is_not_repeated(desk: Desk) -> None:
         (("--encoding-confirmed",), {"encoding": "utf-8", "encoding_confirmed": True}),
     ],
 )
-def test_a_retry_with_another_encoding_keeps_the_other_options(
+def test_retry_with_another_encoding_keeps_the_other_options(
     desk: Desk, tmp_path: Path, said: tuple[str, ...], changed: dict[str, Any]
 ) -> None:
     earlier = {"duplicates": "last", "max_concurrency": 3}
@@ -123,7 +123,7 @@ def test_a_retry_with_another_encoding_keeps_the_other_options(
     ],
     ids=str,
 )
-def test_a_refused_file_is_suggested_with_its_options(
+def test_refused_file_is_suggested_with_its_options(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
 ) -> None:
     refused = desk.world.create("code\np1\n", **fields)
@@ -138,7 +138,7 @@ def test_a_refused_file_is_suggested_with_its_options(
     [{}, {"validate_only": True}, {"options": {"all_or_nothing_validation": True, "encoding": "cp932"}}],
     ids=str,
 )
-def test_a_refused_corrected_file_is_retried(
+def test_refused_corrected_file_is_retried(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
 ) -> None:
     first = desk.world.run(text("x"), options=fields.get("options"))
@@ -149,7 +149,7 @@ def test_a_refused_corrected_file_is_retried(
 
 
 def suggested(desk: Desk, import_id: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What the command that `show` suggests asks for."""
+    """The request of the command that `show` suggests."""
     monkeypatch.chdir(folder)
     (folder / "a.csv").touch()
     desk.answer = {"import_id": "0" * 32}
@@ -161,7 +161,7 @@ def suggested(desk: Desk, import_id: str, folder: Path, monkeypatch: pytest.Monk
     return request
 
 
-def test_a_refused_file_is_suggested_where_it_lies(desk: Desk, tmp_path: Path) -> None:
+def test_refused_file_is_suggested_by_its_path(desk: Desk, tmp_path: Path) -> None:
     desk.answer = {"import_id": desk.world.create("code\np1\n")}
     file = tmp_path / "a.csv"
     file.touch()
@@ -172,13 +172,13 @@ def test_a_refused_file_is_suggested_where_it_lies(desk: Desk, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("error", [InvalidImport, TooManyRows])
-def test_a_refused_call_keeps_its_error(desk: Desk, error: type[Exception]) -> None:
+def test_refused_call_keeps_its_error(desk: Desk, error: type[Exception]) -> None:
     desk.answer = {"errorType": error.__name__, "errorMessage": "key: wrong"}
     with pytest.raises(error, match="key: wrong"):
         imports.create(desk.stack, REQUEST)
 
 
-def test_a_file_with_another_ending_is_not_uploaded(desk: Desk, tmp_path: Path) -> None:
+def test_file_with_another_extension_is_not_uploaded(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "a.xlsx").write_text("")
     with pytest.raises(InvalidImport, match="file: the name must end in"):
         imports.upload(desk.stack, tmp_path / "a.xlsx")
@@ -188,13 +188,13 @@ def test_a_file_with_another_ending_is_not_uploaded(desk: Desk, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("name", "field"), [("t1", "import"), ("t 1/" + "0" * 32, "tenant_code"), ("t1/x", "import_id")]
 )
-def test_a_wrong_name_names_its_field(name: str, field: str) -> None:
+def test_invalid_name_names_its_field(name: str, field: str) -> None:
     with pytest.raises(InvalidImport, match=f"^{field}: "):
         imports.parse_key(name)
 
 
-def test_the_imports_of_a_tenant_are_listed_without_reading_their_batches(desk: Desk) -> None:
-    """Of a large import, a page of records is read at most."""
+def test_imports_of_a_tenant_are_listed_without_reading_their_batches(desk: Desk) -> None:
+    """At most a page of records of a large import is read."""
     large = desk.world.create(text(1), processing_mode="STEP_FUNCTION")
     key = ImportKey(TENANT, large)
     for first in range(1, ROWS, 100):
@@ -217,7 +217,7 @@ def test_the_imports_of_a_tenant_are_listed_without_reading_their_batches(desk: 
     assert {made.key.import_id for made in imports.running(desk.stack)} == {large, f"{large}-0001"}
 
 
-def test_reasons_are_counted_by_how_to_fix_them(desk: Desk) -> None:
+def test_reasons_are_counted_by_remedy(desk: Desk) -> None:
     import_id = desk.world.run(text(1, "x", "y", -1, *"z" * 5))
     number, bounds = import_results.reasons(desk.stack, desk.view(import_id))
 
@@ -244,7 +244,7 @@ def test_results_are_saved_only_after_the_end(desk: Desk, tmp_path: Path) -> Non
     assert (tmp_path / "failed.csv").read_text() == desk.world.text(import_id, "failed")
 
 
-def test_results_never_replace_what_a_person_has_changed(desk: Desk, tmp_path: Path) -> None:
+def test_results_never_replace_edits_of_a_person(desk: Desk, tmp_path: Path) -> None:
     seen = desk.view(desk.world.run(text(1, "x")))
     import_results.save(desk.stack, seen, tmp_path)
     # The same content again changes nothing.
@@ -262,14 +262,14 @@ def test_results_never_replace_what_a_person_has_changed(desk: Desk, tmp_path: P
     assert (tmp_path / "failed.csv").read_text() != "corrected"
 
 
-def test_a_file_may_have_any_name(desk: Desk, tmp_path: Path) -> None:
+def test_file_may_have_any_name(desk: Desk, tmp_path: Path) -> None:
     file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\x82\n\x1b.csv"))
     file.write_text("code")
 
     assert imports.upload(desk.stack, file).endswith("/caf___.csv")
 
 
-def test_a_stop_names_the_caller_and_an_import_that_has_ended_is_not_stopped(desk: Desk) -> None:
+def test_stop_names_the_caller_and_leaves_finished_imports_alone(desk: Desk) -> None:
     import_id = desk.world.create(text(1), processing_mode="STEP_FUNCTION")
     ended = desk.world.run(text(1))
     by = imports.stop(desk.stack, ImportKey(TENANT, import_id))
@@ -281,7 +281,7 @@ def test_a_stop_names_the_caller_and_an_import_that_has_ended_is_not_stopped(des
         imports.stop(desk.stack, ImportKey(TENANT, "0" * 32))
 
 
-def test_a_zip_that_runs_counts_as_its_children_do() -> None:
+def test_running_zip_counts_like_its_children() -> None:
     def made(number: int, status: str, **counters: int) -> Import:
         return Import(ImportKey(TENANT, f"{'0' * 32}-{number:04}"), {"status": status, **counters})
 

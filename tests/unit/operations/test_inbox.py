@@ -49,7 +49,7 @@ class States:
 
 
 class Desk:
-    """A stack of some contexts: those whose outputs are given."""
+    """A stack of some contexts: those with outputs."""
 
     def __init__(self) -> None:
         session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
@@ -66,12 +66,12 @@ class Desk:
         self.stack._clients.update(clients)
 
     def ran(self, output: str, name: str, status: str, minutes: int, document: Any) -> None:
-        """An execution that began so many minutes ago, and ended so."""
+        """Add an execution that started so many minutes ago, and ended this way."""
         self.has(**{output: output})
         self.states.runs.append((output, name, status, NOW - timedelta(minutes=minutes), json.dumps(document)))
 
     def table(self, output: str, key: str, index: str, *keys: str) -> None:
-        """A table with one index, of a hash key and perhaps a range key."""
+        """Create a table with one index, of a hash key and perhaps a range key."""
         names = {key, *keys}
         schema = [{"AttributeName": one, "KeyType": kind} for one, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
         self.client("dynamodb").create_table(
@@ -98,18 +98,18 @@ def desk() -> Iterator[Desk]:
         yield Desk()
 
 
-def test_nothing_needs_attention_where_nothing_is_wrong(desk: Desk) -> None:
+def test_nothing_needs_attention_when_nothing_is_wrong(desk: Desk) -> None:
     desk.has(UserImportArn="UserImportArn")
 
     assert desk.concerns == []
 
 
-def test_contexts_that_are_not_deployed_are_left_out(desk: Desk) -> None:
+def test_undeployed_contexts_are_left_out(desk: Desk) -> None:
     assert set(inbox.PROVIDERS) > {"orders", "approvals"}
     assert desk.concerns == []
 
 
-def test_messages_of_a_function_that_failed_have_the_error_and_the_redrive(desk: Desk) -> None:
+def test_failed_function_messages_show_the_error_and_the_redrive(desk: Desk) -> None:
     error = {"errorType": "Contention", "errorMessage": "job 1 is at work"}
     body = {"requestContext": {"functionArn": NOTIFY}, "requestPayload": EVENT, "responsePayload": error}
     desk.client("sqs").send_message(QueueUrl=desk.urls["JobFailuresQueue"], MessageBody=json.dumps(body))
@@ -121,7 +121,7 @@ def test_messages_of_a_function_that_failed_have_the_error_and_the_redrive(desk:
     assert queues.find(desk.stack, "stepwise", found.see[2]).waiting == 1
 
 
-def test_an_event_that_a_rule_could_not_deliver_has_the_error_of_the_rule(desk: Desk) -> None:
+def test_undeliverable_rule_event_shows_the_error_of_the_rule(desk: Desk) -> None:
     given = {"ERROR_CODE": "NO_PERMISSIONS", "ERROR_MESSAGE": "no policy", "TARGET_ARN": NOTIFY}
     attributes = {name: {"DataType": "String", "StringValue": value} for name, value in given.items()}
     url = desk.urls["JobFailuresQueue"]
@@ -150,7 +150,7 @@ def test_failed_stream_records_are_listed_by_bucket(desk: Desk, output: str, see
     assert found.cause == "NotifyOrders: RetryAttemptsExhausted"
 
 
-def test_an_import_of_users_that_failed_is_listed(desk: Desk) -> None:
+def test_failed_user_import_is_listed(desk: Desk) -> None:
     desk.ran("UserImportArn", "upload-1", "FAILED", 5, {"key": "manual/users_20261122.csv"})
 
     (found,) = desk.concerns
@@ -160,9 +160,7 @@ def test_an_import_of_users_that_failed_is_listed(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("file", "minutes", "listed"), [("users", 1, False), ("others", 1, True), ("users", 9, True)])
-def test_an_import_of_users_is_listed_until_its_file_succeeds(
-    desk: Desk, file: str, minutes: int, listed: bool
-) -> None:
+def test_user_import_is_listed_until_its_file_succeeds(desk: Desk, file: str, minutes: int, listed: bool) -> None:
     desk.ran("UserImportArn", "upload-1", "FAILED", 5, {"key": "upload/users.csv"})
     desk.ran("UserImportArn", "manual-2", "SUCCEEDED", minutes, {"key": f"manual/{file}.csv"})
 
@@ -170,14 +168,14 @@ def test_an_import_of_users_is_listed_until_its_file_succeeds(
 
 
 @pytest.mark.parametrize(("folder", "listed"), [("users", False), ("others", True)])
-def test_a_file_of_users_without_a_date_has_its_folders_name(desk: Desk, folder: str, listed: bool) -> None:
+def test_user_file_without_a_date_has_its_folders_name(desk: Desk, folder: str, listed: bool) -> None:
     desk.ran("UserImportArn", "manual-1", "FAILED", 5, {"key": "manual/users/TestFile_20261122.csv"})
     desk.ran("UserImportArn", "manual-2", "SUCCEEDED", 1, {"key": f"manual/{folder}/TestFile_20261123.csv"})
 
     assert bool(desk.concerns) is listed
 
 
-def test_an_import_of_users_is_listed_for_a_week(desk: Desk) -> None:
+def test_user_import_is_listed_for_a_week(desk: Desk) -> None:
     desk.ran("UserImportArn", "upload-1", "TIMED_OUT", 8 * 24 * 60, {})
 
     assert desk.concerns == []
@@ -187,7 +185,7 @@ def test_an_import_of_users_is_listed_for_a_week(desk: Desk) -> None:
     ("values", "retry_of", "listed"),
     [({}, "", True), ({"stopped_by": "kim"}, "", False), ({}, "i-1", False), ({"status": "COMPLETED"}, "", False)],
 )
-def test_an_import_of_rows_is_listed_until_it_is_retried(
+def test_row_import_is_listed_until_it_is_retried(
     desk: Desk, values: dict[str, str], retry_of: str, listed: bool
 ) -> None:
     for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
@@ -201,7 +199,7 @@ def test_an_import_of_rows_is_listed_until_it_is_retried(
     )
 
 
-def test_a_check_of_an_import_does_not_replace_it(desk: Desk) -> None:
+def test_validation_of_an_import_does_not_replace_it(desk: Desk) -> None:
     for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
         desk.has(**{name: name})
     _imports(desk, "i-1", status="FAILED")
@@ -212,7 +210,7 @@ def test_a_check_of_an_import_does_not_replace_it(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("document", [{}, 1, {"tenant_code": "t1"}, {"tenant_code": "t1", "import_id": "deleted"}])
-def test_an_execution_of_no_import_hides_nothing(desk: Desk, document: Any) -> None:
+def test_unrelated_execution_hides_nothing(desk: Desk, document: Any) -> None:
     for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
         desk.has(**{name: name})
     _imports(desk, "i-1", status="FAILED")
@@ -227,9 +225,7 @@ def test_an_execution_of_no_import_hides_nothing(desk: Desk, document: Any) -> N
 @pytest.mark.parametrize(
     ("name", "status", "listed"), [("a", "COMPLETED", 0), ("a", "FAILED", 1), ("b", "COMPLETED", 1)]
 )
-def test_an_import_of_rows_is_listed_until_its_file_is_imported(
-    desk: Desk, name: str, status: str, listed: int
-) -> None:
+def test_row_import_is_listed_until_its_file_is_imported(desk: Desk, name: str, status: str, listed: int) -> None:
     for output in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
         desk.has(**{output: output})
     _imports(desk, "i-1", status="FAILED", key="uploads/1/a.csv")
@@ -240,7 +236,7 @@ def test_an_import_of_rows_is_listed_until_its_file_is_imported(
     assert len(desk.concerns) == listed
 
 
-def test_an_import_that_was_cut_off_is_listed(desk: Desk) -> None:
+def test_interrupted_import_is_listed(desk: Desk) -> None:
     for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
         desk.has(**{name: name})
     for import_id, left in (("i-1", 2200), ("i-2", 0)):
@@ -252,7 +248,7 @@ def test_an_import_that_was_cut_off_is_listed(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("cut_off", [True, False])
-def test_a_zip_that_was_cut_off_is_listed(desk: Desk, cut_off: bool) -> None:
+def test_interrupted_zip_is_listed(desk: Desk, cut_off: bool) -> None:
     for name in ("ImportCsvArn", "ImportZipArn", "ImportsTable"):
         desk.has(**{name: name})
     error: dict[str, Any] = {"error": {"code": "Stopped", "message": "The ZIP was stopped."}} if cut_off else {}
@@ -279,7 +275,7 @@ def _imports(desk: Desk, import_id: str, **values: Any) -> None:
 
 
 @pytest.mark.parametrize(("hours", "listed"), [(-1, ["a-1"]), (1, [])])
-def test_an_approval_is_overdue_after_its_time(desk: Desk, hours: int, listed: list[str]) -> None:
+def test_approval_is_overdue_after_its_due_time(desk: Desk, hours: int, listed: list[str]) -> None:
     desk.table("ApprovalsTable", "approval_id", "waiting", "group", "waiting_until")
     due = (datetime.now(UTC) + timedelta(hours=hours)).isoformat(timespec="microseconds")
     desk.put("ApprovalsTable", approval_id="a-1", group="finance", waiting_until=due)
@@ -293,7 +289,7 @@ def test_an_approval_is_overdue_after_its_time(desk: Desk, hours: int, listed: l
     ("error", "hint", "command"),
     [("GatewayUnavailable", "", "recover"), ("StateConflict", f"; {WRITE_BACK}", "show")],
 )
-def test_an_order_is_recovered_unless_a_row_of_it_was_edited(desk: Desk, error: str, hint: str, command: str) -> None:
+def test_order_is_recovered_unless_a_row_was_edited(desk: Desk, error: str, hint: str, command: str) -> None:
     desk.table("OrdersTable", "order_id", "unsettled", "unsettled")
     desk.table("PaymentsTable", "order_id", "unused", "unused")
     desk.table("InventoryTable", "pk", "unused", "unused")
@@ -320,7 +316,7 @@ def test_an_order_is_recovered_unless_a_row_of_it_was_edited(desk: Desk, error: 
         ("Closed", "FAILED", "StateConflict", None),
     ],
 )
-def test_a_setup_is_listed_if_something_of_it_stands(
+def test_setup_is_listed_if_part_of_it_is_in_effect(
     desk: Desk, status: str, recovery: str, error: str, listed: tuple[str, str] | None
 ) -> None:
     desk.table("ApplicationsTable", "application_id", "unsettled", "unsettled")
@@ -349,7 +345,7 @@ def test_a_setup_is_listed_if_something_of_it_stands(
     )
 
 
-def test_a_setup_that_runs_under_another_name_is_not_listed_although_its_application_waited(desk: Desk) -> None:
+def test_setup_running_under_another_name_is_not_listed(desk: Desk) -> None:
     desk.table("ApplicationsTable", "application_id", "unsettled", "unsettled")
     desk.table("SetupsTable", "pk", "unused", "unused")
     desk.table("IdempotencyTable", "pk", "listed", "listed")
@@ -378,7 +374,7 @@ def test_a_setup_that_runs_under_another_name_is_not_listed_although_its_applica
         ("FAILED", -10, False),
     ],
 )
-def test_work_is_listed_if_nobody_knows_its_outcome(desk: Desk, status: str, minutes: int, listed: bool) -> None:
+def test_work_of_unknown_outcome_is_listed(desk: Desk, status: str, minutes: int, listed: bool) -> None:
     desk.table("IdempotencyTable", "pk", "listed", "listed")
     until = datetime.now(UTC) + timedelta(minutes=minutes)
     at = "2026-11-22T10:00:00+00:00"
@@ -392,7 +388,7 @@ def test_work_is_listed_if_nobody_knows_its_outcome(desk: Desk, status: str, min
 
 
 @pytest.mark.parametrize(("work", "step"), [("ChargeCard", "ProcessPayment"), ("CreateCard", "IssueCard")])
-def test_work_of_a_step_that_is_undone_is_not_listed(desk: Desk, work: str, step: str) -> None:
+def test_work_of_an_undone_step_is_not_listed(desk: Desk, work: str, step: str) -> None:
     _left(desk, f"1#{work}")
     (found,) = desk.concerns
     desk.put("IdempotencyTable", pk=f"1#{step}", status="COMPENSATED")
@@ -400,14 +396,14 @@ def test_work_of_a_step_that_is_undone_is_not_listed(desk: Desk, work: str, step
     assert (found.id, desk.concerns) == (f"1#{work}", [])
 
 
-def test_a_crashed_request_of_the_api_is_not_listed(desk: Desk) -> None:
+def test_crashed_api_request_is_not_listed(desk: Desk) -> None:
     _left(desk, "0a1b#HttpRequest")
 
     assert desk.concerns == []
 
 
 def _left(desk: Desk, key: str) -> None:
-    """Work whose outcome nobody knows."""
+    """Work of unknown outcome."""
     desk.table("IdempotencyTable", "pk", "listed", "listed")
     row = {"pk": key, "status": "UNKNOWN", "owner": "w", "payload_hash": "h", "listed": "UNKNOWN"}
     desk.put(
@@ -415,7 +411,7 @@ def _left(desk: Desk, key: str) -> None:
     )
 
 
-def test_a_context_with_an_odd_row_does_not_hide_the_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_context_with_a_malformed_row_does_not_hide_the_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.has(IdempotencyTable="IdempotencyTable")
     monkeypatch.setattr("stepwise.operations.work.listed", lambda _: [{}["lease_until"]])
     desk.ran("UserImportArn", "upload-1", "FAILED", 5, {"key": "users.csv"})
@@ -424,7 +420,7 @@ def test_a_context_with_an_odd_row_does_not_hide_the_others(desk: Desk, monkeypa
     assert found == [("work", "cannot be read"), ("user-imports", "failed")]
 
 
-def test_a_context_that_cannot_be_read_is_a_concern(desk: Desk) -> None:
+def test_unreadable_context_is_a_concern(desk: Desk) -> None:
     desk.has(ApprovalsTable="gone")
 
     (found,) = desk.concerns
@@ -458,7 +454,7 @@ def measured(desk: Desk, metric: str, function: str, value: float) -> None:
     desk.client("cloudwatch").put_metric_data(Namespace="Stack", MetricData=[data])
 
 
-def test_cause_that_begins_while_its_alarm_is_on_is_listed(desk: Desk) -> None:
+def test_cause_that_starts_while_its_alarm_is_on_is_listed(desk: Desk) -> None:
     at_least = {"Threshold": 60_000, "ComparisonOperator": "GreaterThanOrEqualToThreshold"}
     alarm(desk, "StreamsLateAlarm", "IteratorAge", "Maximum", "MAX(FILL(METRICS(), 0))", **at_least)
     measured(desk, "IteratorAge", "start_tasks", 90_000)
@@ -470,7 +466,7 @@ def test_cause_that_begins_while_its_alarm_is_on_is_listed(desk: Desk) -> None:
     assert [one.cause for one in desk.concerns] == ["StartTasks: IteratorAge 90000; WakeTasks: IteratorAge 61000"]
 
 
-def test_sweep_that_does_not_run_is_named_by_its_alarm(desk: Desk) -> None:
+def test_missing_sweep_is_named_by_its_alarm(desk: Desk) -> None:
     below = {"Threshold": 1, "ComparisonOperator": "LessThanThreshold"}
     alarm(desk, "SweepsMissingAlarm", "Invocations", "Sum", "MIN(FILL(METRICS(), 0))", **below)
     measured(desk, "Invocations", "start_tasks", 4)

@@ -74,7 +74,7 @@ def test_more_orders_than_one_call_reads_are_listed(stack: Stack) -> None:
     assert len(order_list.listed(stack, NOW - timedelta(days=1), last=1000)) == 130
 
 
-def test_a_list_goes_on_after_an_order_also_on_another_day(stack: Stack) -> None:
+def test_list_continues_after_an_order_even_on_another_day(stack: Stack) -> None:
     for number in range(5):
         save(stack, f"o-{number}", timedelta(hours=10 * number), "Pending" if number % 2 else "Confirmed")
     since, after = NOW - timedelta(days=3), None
@@ -88,7 +88,7 @@ def test_a_list_goes_on_after_an_order_also_on_another_day(stack: Stack) -> None
     assert ids(order_list.listed(stack, since, "Pending", after=first)) == ["o-1", "o-3"]
 
 
-def test_orders_of_one_moment_are_listed_once(stack: Stack) -> None:
+def test_orders_of_one_instant_are_listed_once(stack: Stack) -> None:
     for number in range(3):
         save(stack, f"o-{number}", timedelta(hours=1))
     first = order_list.listed(stack, NOW - timedelta(days=1), last=1)
@@ -101,7 +101,7 @@ def test_orders_of_one_moment_are_listed_once(stack: Stack) -> None:
     ("document", "order_id"),
     [({"order_id": "e-1"}, "e-1"), ({"order_id": "o-1"}, "o-1"), ({"order_id": 7}, "e-1"), ({}, "e-1"), ([], "e-1")],
 )
-def test_sagas_that_did_not_succeed_are_listed_with_their_order(stack: Stack, document: Any, order_id: str) -> None:
+def test_unsuccessful_sagas_are_listed_with_their_order(stack: Stack, document: Any, order_id: str) -> None:
     machine = stack.outputs["OrderSagaArn"]
     for name in ("e-1", "e-2"):
         stack.stepfunctions.start_execution(stateMachineArn=machine, name=name, input=json.dumps(document))

@@ -54,13 +54,13 @@ def test_lines_of_all_functions_are_sorted_by_time(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("other", ["o-10", "xo-1", "o-1-b", "o-1_b"])
-def test_another_order_with_a_similar_id_is_left_out(stack: Stack, other: str) -> None:
+def test_other_order_with_a_similar_id_is_left_out(stack: Stack, other: str) -> None:
     log(stack, "ProcessOrder", -5, line(other, "of another order"))
 
     assert told(stack, "o-1") == []
 
 
-def test_text_and_earlier_lines(stack: Stack) -> None:
+def test_plain_text_and_earlier_lines_are_shown(stack: Stack) -> None:
     log(stack, "ProcessOrder", -500, line("o-1", "early"))
     log(stack, "ProcessOrder", -5, "Task timed out for o-1")
 

@@ -21,7 +21,7 @@ def at(minutes: int) -> datetime:
 
 @dataclass
 class Client:
-    """ListExecutions as Step Functions sorts it, two at a page at most. sizes: the pages that were asked for."""
+    """A client of ListExecutions with Step Functions' order, and at most two per page. sizes: requested page sizes."""
 
     runs: list[tuple[str, str, str, datetime, datetime | None]]
     sizes: list[int] = field(default_factory=list)
@@ -70,7 +70,7 @@ def names(client: Client, *among: str, **filters: Any) -> list[str]:
     ]
 
 
-def test_the_machines_of_a_stack_are_its_outputs() -> None:
+def test_machines_of_a_stack_are_its_outputs() -> None:
     assert machines.machines(stack(Client([]))) == ["First", "Second"]
 
 
@@ -89,21 +89,21 @@ def test_runs_are_limited_by_time() -> None:
     assert names(Client(RUNS), since=at(5)) == ["First/o-1", "Second/o-1", "Second/t-1"]
 
 
-def test_only_as_many_as_are_wanted_are_read() -> None:
+def test_only_the_requested_number_is_read() -> None:
     client = Client([(A, f"o-{number}", "SUCCEEDED", at(number), at(number)) for number in range(100)])
 
     assert names(client, "First", last=2) == ["First/o-99", "First/o-98"]
     assert client.sizes == [2]
 
 
-def test_the_pages_of_a_rare_name_are_large() -> None:
+def test_pages_for_a_rare_name_are_large() -> None:
     client = Client([(A, f"o-{number}", "SUCCEEDED", at(number), at(number)) for number in range(6)])
 
     assert names(client, "First", parts=["o-0"], last=2) == ["First/o-0"]
     assert client.sizes == [2, 1000, 1000]
 
 
-def test_one_run_has_its_cause() -> None:
+def test_single_run_has_its_cause() -> None:
     found = machines.described(stack(Client(RUNS)), "First", "o-2")
 
     assert (found.listed.status, found.error, found.cause, found.input) == ("FAILED", "Refused", "why", "{}")
@@ -111,13 +111,13 @@ def test_one_run_has_its_cause() -> None:
 
 
 @pytest.mark.parametrize(("machine", "name"), [("First", "o-9"), ("Third", "o-1"), ("Orders", "o-1")])
-def test_a_run_that_does_not_exist_is_told(machine: str, name: str) -> None:
+def test_unknown_run_is_reported(machine: str, name: str) -> None:
     with pytest.raises(RunNotFound):
         machines.described(stack(Client(RUNS)), machine, name)
     assert machines.find(stack(Client(RUNS)), machine, name) is None
 
 
-def test_an_arn_is_one_of_this_stack_or_of_another_one() -> None:
+def test_arn_belongs_to_this_stack_or_another_one() -> None:
     own = stack(Client(RUNS))
 
     assert machines.named(own, A.replace(":stateMachine:", ":execution:") + ":o-1") == ("First", "o-1")

@@ -1,4 +1,4 @@
-"""What is in the queues of a stack, and what failed sent through again: SQS and S3 by moto."""
+"""The queues of a stack, and redrives of their failed messages: SQS and S3 by moto."""
 
 import io
 import json
@@ -51,7 +51,7 @@ def _listed(name: str, kind: str, physical: str) -> dict[str, str]:
 
 @dataclass
 class Functions:
-    """A Lambda client. failing: the functions that fail. poison: the record that every function fails for."""
+    """A Lambda client. failing: the functions that fail. poison: the record on which every function fails."""
 
     invoked: list[tuple[str, str, Any]] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
@@ -98,7 +98,7 @@ def send(stack: Stack, queue: str, body: Any, **attributes: str) -> None:
 
 
 def keep(stack: Stack, name: str, function: str = NOTIFY, *more: str) -> None:
-    """Keep an object of one record with this name, and of more."""
+    """Store an object with a record of this name, and of more."""
     records = [{"eventID": one} for one in (name, *more)]
     body = {"requestContext": {"functionArn": function}, "payload": json.dumps({"Records": records})}
     stack.client("s3").put_object(Bucket="notices", Key=f"{KEPT}{name}", Body=json.dumps(body))
@@ -108,7 +108,7 @@ def kept(stack: Stack) -> list[str]:
     return [one["Key"] for one in stack.client("s3").list_objects_v2(Bucket="notices").get("Contents", [])]
 
 
-def test_every_queue_is_listed_with_what_it_gets(stack: Stack) -> None:
+def test_every_queue_is_listed_with_what_it_receives(stack: Stack) -> None:
     send(stack, "ImportActionQueue", {})
     keep(stack, "one")
 
@@ -121,12 +121,12 @@ def test_every_queue_is_listed_with_what_it_gets(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("name", ["ImportActionQueue", "Nowhere"])
-def test_only_what_failed_can_be_redriven(stack: Stack, name: str) -> None:
+def test_only_failed_messages_can_be_redriven(stack: Stack, name: str) -> None:
     with pytest.raises(QueueNotFound, match=r"there are: ImportActionFailuresQueue, JobFailuresQueue, "):
         queues.find(stack, "stepwise", name)
 
 
-def test_changes_of_orders_are_replayed_instead(stack: Stack) -> None:
+def test_order_changes_are_replayed_instead(stack: Stack) -> None:
     keep(stack, "one")
     reports = replace(stack, outputs={"FailedRecordsBucket": "notices"})
     reports._clients.update(stack._clients)
@@ -139,7 +139,7 @@ def test_changes_of_orders_are_replayed_instead(stack: Stack) -> None:
     assert ("./stepwise replay --failed" in shown, "redrive FailedRecordsBucket" in shown) == (True, False)
 
 
-def test_what_is_left_may_be_visible_again_before_a_long_redrive_ends(stack: Stack) -> None:
+def test_remaining_messages_may_reappear_before_a_long_redrive_ends(stack: Stack) -> None:
     send(stack, "JobFailuresQueue", "no event")
     sqs = stack.client("sqs")
     visible = sqs.exceptions.MessageNotInflight({"Error": {"Code": "MessageNotInflight"}}, "ChangeMessageVisibility")
@@ -170,7 +170,7 @@ def test_messages_that_sqs_does_not_move_are_left(
     assert queues.redrive(stack, found) == back
 
 
-def test_a_function_gets_its_failed_events_again(stack: Stack, functions: Functions) -> None:
+def test_function_gets_its_failed_events_again(stack: Stack, functions: Functions) -> None:
     event = {"JobId": "1", "ObjKey": "bucket/key"}
     send(stack, "JobFailuresQueue", {"requestContext": {"functionArn": JOB}, "requestPayload": event})
     send(stack, "JobFailuresQueue", {"detail": {}}, TARGET_ARN=JOB, RULE_ARN="rule")
@@ -187,7 +187,7 @@ def test_a_function_gets_its_failed_events_again(stack: Stack, functions: Functi
     assert f"aws sqs purge-queue --queue-url {view(stack, 'JobFailuresQueue').url}" in ended.out
 
 
-def test_a_record_of_notices_is_published_again_and_moved_away(stack: Stack, functions: Functions) -> None:
+def test_notice_record_is_published_again_and_moved_away(stack: Stack, functions: Functions) -> None:
     keep(stack, "one")
     keep(stack, "two", JOB)
     functions.failing.add(JOB)
@@ -197,8 +197,8 @@ def test_a_record_of_notices_is_published_again_and_moved_away(stack: Stack, fun
     assert functions.invoked[0] == (NOTIFY, "RequestResponse", {"Records": [{"eventID": "one"}]})
 
 
-def test_a_poison_record_does_not_hold_back_those_behind_it(stack: Stack, functions: Functions) -> None:
-    """Lambda may keep all that was left of a batch in one object."""
+def test_poison_record_does_not_hold_back_the_ones_behind_it(stack: Stack, functions: Functions) -> None:
+    """Lambda may keep the whole rest of a batch in one object."""
     keep(stack, "one", NOTIFY, "two", "three")
     functions.poison = "one"
 

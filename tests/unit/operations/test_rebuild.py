@@ -1,4 +1,4 @@
-"""Rebuilding a target from the data row, while commands go on."""
+"""Rebuilding a target from the data row, while commands continue."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def gate(world: World) -> Any:
     return world.client.get_item(TableName=world.tables.gates, Key=key)["Item"]
 
 
-def test_a_lagging_target_is_brought_to_its_data_and_listed_no_more(world: World, shelf: Shelf) -> None:
+def test_lagging_target_catches_up_and_leaves_the_list(world: World, shelf: Shelf) -> None:
     world.publish(order(mode="sync"))
     for name in ("shelf", "other"):
         Lagging(world.client, world.tables.gates).mark(world.gate().key, name, START)
@@ -45,7 +45,7 @@ def test_a_lagging_target_is_brought_to_its_data_and_listed_no_more(world: World
     assert not gate(world).keys() & {"lagging", "lagging_since"}
 
 
-def test_a_skipped_version_is_replaced_by_the_one_before(world: World, shelf: Shelf) -> None:
+def test_skipped_version_is_replaced_by_the_previous_one(world: World, shelf: Shelf) -> None:
     world.run(order())
     world.publish(order(2))
     world.running.synchronize(world.target_task(2, "shelf"), world.targets, START)
@@ -58,7 +58,7 @@ def test_a_skipped_version_is_replaced_by_the_one_before(world: World, shelf: Sh
     assert shelf.version(*PLACE) == 1
 
 
-def test_a_skipped_first_version_leaves_a_deletion(world: World, shelf: Shelf) -> None:
+def test_skipped_first_version_leaves_a_deletion(world: World, shelf: Shelf) -> None:
     world.publish(order())
     world.running.synchronize(world.target_task(1, "shelf"), world.targets, START)
     world.die(1)
@@ -68,7 +68,7 @@ def test_a_skipped_first_version_leaves_a_deletion(world: World, shelf: Shelf) -
     assert shelf.shown[PLACE].deleted
 
 
-def test_a_version_that_finishes_meanwhile_stays_listed(
+def test_version_that_finishes_meanwhile_stays_listed(
     world: World, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.publish(order(mode="sync"))

@@ -108,7 +108,7 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_record_of_a_standing_step_decides_by_its_hash(desk: Desk) -> None:
+def test_record_of_a_step_in_effect_decides_by_its_hash(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     assert [desk.accepts(one) for one in (OTHER, OTHER_CARD, ORDER)] == [False, False, True]
 
@@ -121,21 +121,21 @@ def test_row_decides_if_the_record_is_lost(desk: Desk) -> None:
     assert desk.accepts(ORDER)
 
 
-def test_the_tombstone_of_another_document_does_not_decide(desk: Desk) -> None:
+def test_tombstone_of_another_document_does_not_decide(desk: Desk) -> None:
     desk.bar(OTHER, "ReserveInventory")
     desk.commit(ORDER, "ProcessPayment")
     desk.lose("ProcessPayment")
     assert [desk.accepts(one) for one in (OTHER, ORDER)] == [False, True]
 
 
-def test_every_document_with_a_standing_step_is_accepted(desk: Desk) -> None:
+def test_every_document_with_a_step_in_effect_is_accepted(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.commit(OTHER, "ProcessPayment")
     desk.undo_order(ORDER)
     assert [desk.accepts(one) for one in (ORDER, OTHER)] == [False, True]
 
 
-def test_orders_row_decides_if_no_step_does(desk: Desk) -> None:
+def test_order_row_decides_if_no_step_does(desk: Desk) -> None:
     desk.commit(ORDER, "ProcessOrder")
     desk.undo_order(ORDER)
     assert [desk.accepts(one) for one in (OTHER, ORDER)] == [False, True]
@@ -196,14 +196,14 @@ def test_saga_with_a_lost_record_does_not_continue(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["ProcessOrder"], ["ProcessOrder", "ProcessPayment"]], ids=str)
-def test_partly_standing_saga_continues(desk: Desk, names: list[str]) -> None:
+def test_partly_completed_saga_continues(desk: Desk, names: list[str]) -> None:
     desk.recoveries.sagas[ORDER_ID] = "ABORTED"
     desk.commit(ORDER, *names)
     redrive(desk.stack, ORDER_ID, saga=HELD)
     assert desk.recoveries.redriven == [f"saga:{ORDER_ID}"]
 
 
-def test_recovery_of_a_succeeded_order_whose_row_is_lost_is_refused(desk: Desk) -> None:
+def test_recovery_of_a_succeeded_order_with_a_lost_row_is_refused(desk: Desk) -> None:
     desk.commit(ORDER, *(step.name for step in STEPS))
     desk.steps.seal(ORDER_ID, ORDER_SAGA.step_names, [desk.orders.confirm(ORDER_ID, NOW)], NOW)
     desk.client.delete_item(TableName=desk.stack.outputs["OrdersTable"], Key={"order_id": {"S": ORDER_ID}})

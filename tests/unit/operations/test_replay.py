@@ -40,7 +40,7 @@ def spend(budget: Budget, *units: float) -> None:
 
 @pytest.mark.parametrize("rate", [1, 25, 500])
 @pytest.mark.parametrize("units", [0.5, 1.0, 4.0])
-def test_a_budget_is_kept_over_time(rate: float, units: float) -> None:
+def test_budget_holds_over_time(rate: float, units: float) -> None:
     time = Time()
     budget = Budget(rate, clock=lambda: time.now, sleep=time.sleep)
     spend(budget, *[units] * 4000)
@@ -51,7 +51,7 @@ def test_a_budget_is_kept_over_time(rate: float, units: float) -> None:
     assert budget.consumed == 4000 * units
 
 
-def test_a_big_call_is_paid_back() -> None:
+def test_large_call_is_paid_back() -> None:
     time = Time()
     budget = Budget(10, clock=lambda: time.now, sleep=time.sleep)
     spend(budget, 110, 1)
@@ -59,7 +59,7 @@ def test_a_big_call_is_paid_back() -> None:
     assert time.now == pytest.approx(10, abs=0.2)
 
 
-def test_no_rate_is_no_limit() -> None:
+def test_no_rate_means_no_limit() -> None:
     time = Time()
     spend(Budget(0, clock=lambda: time.now, sleep=time.sleep), *[100.0] * 100)
 
@@ -74,7 +74,7 @@ def test_threads_share_a_budget() -> None:
 
 
 @pytest.mark.parametrize("state", [STATE, State(), State(last=True, counts=Counter({Outcome.GONE: 1}))], ids=repr)
-def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path, state: State) -> None:
+def test_checkpoint_is_read_as_written(tmp_path: Path, state: State) -> None:
     checkpoint = Checkpoint(tmp_path / "checkpoint", REPLAY)
     checkpoint.save(state)
 
@@ -83,12 +83,12 @@ def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path, state: State) ->
     assert loaded.counts == state.counts
 
 
-def test_without_a_file_a_replay_begins_at_the_beginning(tmp_path: Path) -> None:
+def test_without_a_file_a_replay_starts_at_the_beginning(tmp_path: Path) -> None:
     assert Checkpoint(tmp_path / "none", REPLAY).load() == State()
     assert Checkpoint(None, REPLAY).load() == State()
 
 
-def test_a_checkpoint_of_another_replay_is_refused(tmp_path: Path) -> None:
+def test_checkpoint_of_another_replay_is_refused(tmp_path: Path) -> None:
     Checkpoint(tmp_path / "checkpoint", REPLAY).save(STATE)
 
     with pytest.raises(CheckpointMismatch, match="2026-11-20"):
@@ -105,7 +105,7 @@ def test_invalid_checkpoint_is_rejected_unchanged(tmp_path: Path, text: str) -> 
     assert file.read_text() == text
 
 
-def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(tmp_path: Path) -> None:
+def test_failed_checkpoint_write_leaves_the_last_one(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "checkpoint", REPLAY)
     checkpoint.save(STATE)
 
@@ -125,7 +125,7 @@ def test_replayed_revision_disturbs_no_writer() -> None:
         assert "ADD revision :one" in parameters["UpdateExpression"]
 
 
-def test_a_checkpoint_holds_no_more_than_keys_and_revisions(tmp_path: Path) -> None:
+def test_checkpoint_holds_only_keys_and_revisions(tmp_path: Path) -> None:
     Checkpoint(tmp_path / "checkpoint", REPLAY).save(STATE)
 
     kept = json.loads((tmp_path / "checkpoint").read_text())

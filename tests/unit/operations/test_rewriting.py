@@ -1,4 +1,4 @@
-"""Keys of customers, barred names and addresses from before the second form: found, rewritten, removed."""
+"""Keys of customers, barred names and addresses in the first form: found, rewritten, removed."""
 
 import hashlib
 import unicodedata
@@ -39,7 +39,7 @@ class Office:
         self.world.call(*FORWARD, "MarkApproved", of=application_id)
 
     def opened_before(self, application_id: str, name: str, *, approved: bool = True) -> None:
-        """As the release before registered a customer."""
+        """Register a customer as the previous release did."""
         self.world.submit(application_id, name)
         self.world.call("RegisterCustomer", of=application_id)
         for key in self.bars(application_id):
@@ -56,7 +56,7 @@ class Office:
         return [row["customer_id"] for row in rows if row["application_id"] == application_id and "name" not in row]
 
     def removed_before(self, application_id: str, name: str) -> None:
-        """As the release before removed a customer, after a rollback: it knows two rows."""
+        """Remove a customer as the previous release did, after a rollback: it only knows two rows."""
         rows = self.world.rows("CustomersTable")
         own = [row["customer_id"] for row in rows if row["application_id"] == application_id and "name" in row]
         for key in (*own, unique_before(name)):
@@ -65,7 +65,7 @@ class Office:
             )
 
     def barred_before(self, text: str) -> None:
-        """As the release before barred a name. text: its normal form then."""
+        """Bar a name as the previous release did. text: its normal form then."""
         row = {"pk": "BARRED", "sk": digest(text), "name": text, "added_by": "an operator", "added_at": AT.isoformat()}
         item = {name: {"S": value} for name, value in row.items()}
         self.opening.client.put_item(TableName=self.opening.screened, Item=item)
@@ -76,7 +76,7 @@ def digest(text: str) -> str:
 
 
 def unique_before(name: str) -> str:
-    """The release before, to the letter."""
+    """Keys exactly as in the previous release."""
     folded = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
     return f"UNIQUE#{digest(f'{folded}\n{BORN}')}"
 
@@ -88,7 +88,7 @@ def office() -> Office:
 
 @pytest.mark.parametrize("first", SPELLINGS)
 @pytest.mark.parametrize("second", SPELLINGS)
-def test_a_person_becomes_a_customer_once_in_any_spelling(office: Office, first: str, second: str) -> None:
+def test_person_becomes_a_customer_once_in_any_spelling(office: Office, first: str, second: str) -> None:
     office.opened("a-1", first)
     office.world.submit("a-2", second)
 
@@ -96,7 +96,7 @@ def test_a_person_becomes_a_customer_once_in_any_spelling(office: Office, first:
         office.world.call("RegisterCustomer", of="a-2")
 
 
-def test_a_customer_of_the_release_before_is_refused_in_the_same_spelling(office: Office) -> None:
+def test_customer_of_the_previous_release_is_refused_in_the_same_spelling(office: Office) -> None:
     office.opened_before("a-1", "Ad\u200ba Lovelace")
     office.world.submit("a-2", "AD\u200bA  Lovelace")
 
@@ -104,7 +104,7 @@ def test_a_customer_of_the_release_before_is_refused_in_the_same_spelling(office
         office.world.call("RegisterCustomer", of="a-2")
 
 
-def test_hidden_characters_make_no_other_person_than_a_customer_of_the_release_before(office: Office) -> None:
+def test_hidden_characters_do_not_distinguish_previous_release_customers(office: Office) -> None:
     office.opened_before("a-1", "Ada Lovelace")
     office.barred_before("ada lovelace")
     office.world.submit("a-2", "Ad\u200ba Love\u2060lace")
@@ -114,7 +114,7 @@ def test_hidden_characters_make_no_other_person_than_a_customer_of_the_release_b
     assert office.opening.screening.is_barred("Ad\u200ba Love\u2060lace")
 
 
-def test_a_customer_with_hidden_characters_is_removed_by_either_release(office: Office) -> None:
+def test_customer_with_hidden_characters_is_removed_by_either_release(office: Office) -> None:
     office.opened_before("a-1", "Ad\u200ba Lovelace", approved=False)
     office.world.call("RemoveCustomer", of="a-1")
     assert office.bars("a-1") == []
@@ -126,9 +126,7 @@ def test_a_customer_with_hidden_characters_is_removed_by_either_release(office: 
 
 
 @pytest.mark.parametrize("second", SPELLINGS)
-def test_a_customer_of_the_release_before_is_refused_in_any_spelling_once_rewritten(
-    office: Office, second: str
-) -> None:
+def test_rewritten_customer_is_refused_in_any_spelling(office: Office, second: str) -> None:
     office.opened_before("a-1", "Ad\u200ba Lovelace")
     found = office.rewriting.run()
     office.world.submit("a-2", second)
@@ -139,14 +137,14 @@ def test_a_customer_of_the_release_before_is_refused_in_any_spelling_once_rewrit
     assert not office.rewriting.run().done.total()
 
 
-def test_a_customer_of_this_release_is_refused_by_the_release_before(office: Office) -> None:
-    """During a deployment and after a rollback: the older function puts this row, if it does not exist."""
+def test_customer_of_this_release_is_refused_by_the_previous_release(office: Office) -> None:
+    """During a deployment and after a rollback, the older function puts this row if it does not exist."""
     office.opened("a-1", "Ada Lovelace")
 
     assert unique_before("ADA  Lovelace") in office.bars("a-1")
 
 
-def test_a_customer_of_the_release_before_is_removed_rewritten_or_not(office: Office) -> None:
+def test_customer_of_the_previous_release_is_removed_rewritten_or_not(office: Office) -> None:
     for rewritten in (False, True):
         office.opened_before("a-1" if rewritten else "a-2", "Ada Lovelace", approved=False)
         if rewritten:
@@ -155,7 +153,7 @@ def test_a_customer_of_the_release_before_is_removed_rewritten_or_not(office: Of
         assert office.world.rows("CustomersTable") == []
 
 
-def test_two_customers_of_the_release_before_who_are_one_person_are_reported_and_undone_apart(office: Office) -> None:
+def test_two_spellings_of_one_customer_are_reported_and_undone_separately(office: Office) -> None:
     office.opened_before("a-1", "Ada Lovelace")
     office.opened_before("a-2", "Lovelace, Ada", approved=False)
 
@@ -171,7 +169,7 @@ def test_two_customers_of_the_release_before_who_are_one_person_are_reported_and
     assert len([key for key in office.bars("a-1") if key.startswith(UNIQUE)]) == 1
 
 
-def test_the_row_of_a_customer_that_the_release_before_removed_is_removed(office: Office) -> None:
+def test_row_of_a_customer_removed_by_the_previous_release_is_removed(office: Office) -> None:
     office.world.submit("a-1", "Ada Lovelace")
     office.world.call("RegisterCustomer", of="a-1")
     office.removed_before("a-1", "Ada Lovelace")
@@ -182,7 +180,7 @@ def test_the_row_of_a_customer_that_the_release_before_removed_is_removed(office
 
 
 class Cut(Exception):
-    """The command is killed."""
+    """A kill of the command."""
 
 
 def _cut() -> None:
@@ -206,7 +204,7 @@ class Interrupted:
         return write(**given)
 
 
-def test_the_command_can_be_killed_at_any_write_and_repeated(office: Office) -> None:
+def test_command_can_be_killed_at_any_write_and_repeated(office: Office) -> None:
     names = ("Ada Lovelace", "Grace Hopper", "Konrad Zuse")
     for number, name in enumerate(names):
         office.opened_before(f"a-{number}", name)
@@ -226,14 +224,14 @@ def test_the_command_can_be_killed_at_any_write_and_repeated(office: Office) -> 
     assert sorted(barred) == ["ada lovelace", "grace hopper", "konrad zuse"]
 
 
-def test_a_person_who_becomes_a_customer_while_the_row_is_rewritten_is_reported(office: Office) -> None:
+def test_person_becoming_a_customer_during_the_rewrite_is_reported(office: Office) -> None:
     office.opened_before("a-1", "Ad\u200ba Lovelace")
     client_ = Interrupted(office.world.client, 1, lambda: office.opened("a-2", "Ada Lovelace"))
 
     assert replace(office.rewriting, client=client_).run().twice == [("a-2", "a-1")]
 
 
-def test_a_customer_who_is_removed_while_the_row_is_rewritten_leaves_nothing(office: Office) -> None:
+def test_customer_removed_during_the_rewrite_leaves_nothing(office: Office) -> None:
     office.opened_before("a-1", "Ada Lovelace", approved=False)
     client_ = Interrupted(office.world.client, 1, lambda: office.world.call("RemoveCustomer", of="a-1"))
 
@@ -243,8 +241,8 @@ def test_a_customer_who_is_removed_while_the_row_is_rewritten_leaves_nothing(off
 
 
 @pytest.mark.parametrize("rewritten", [False, True])
-def test_a_name_that_the_release_before_barred_is_flagged_and_released(office: Office, rewritten: bool) -> None:
-    """`O'Brien` was stored as two words; the release of today has one."""
+def test_name_barred_by_the_previous_release_is_flagged_and_released(office: Office, rewritten: bool) -> None:
+    """`O'Brien` was stored as two words; the current release has one."""
     office.barred_before("brien o")
     if rewritten:
         assert office.rewriting.run().done[BARRED_NAMES] == 1
@@ -260,7 +258,7 @@ def test_a_name_that_the_release_before_barred_is_flagged_and_released(office: O
 
 
 @pytest.mark.parametrize("spelling", ["O'Brien", "OBrien", "obrien", "O Brien"])
-def test_a_barred_name_is_listed_once_and_released_by_any_spelling(office: Office, spelling: str) -> None:
+def test_barred_name_is_listed_once_and_released_by_any_spelling(office: Office, spelling: str) -> None:
     for text in ("O'Brien", "O\u2019Brien", "OBrien"):
         office.screening.bar(text, "an operator", AT)
 
@@ -272,7 +270,7 @@ def test_a_barred_name_is_listed_once_and_released_by_any_spelling(office: Offic
     assert list(barred_rows(office.opening.screening)) == []
 
 
-def test_applications_from_an_address_of_the_release_before_are_counted(office: Office) -> None:
+def test_applications_are_counted_by_addresses_of_the_previous_release(office: Office) -> None:
     opening = office.opening
     for number in range(1, 6):
         opening.submit(application(f"a-{number}", name=f"Ada {number}", address={"line1": "1-2-34, Flat"}))

@@ -1,4 +1,4 @@
-"""A SKU is spread over rows, one at a time: stopped anywhere, and repeated, while orders take stock."""
+"""Sharding a SKU's stock, one row at a time: interrupted anywhere, and repeated, while orders take stock."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.unit.operations.test_stock import Store
 
 
 class Crash(BaseException):
-    """The command is stopped."""
+    """A crash of the command."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def stopping(monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("into", [2, 8, 64])
-def test_stock_is_spread_evenly_and_back(store: Store, into: int) -> None:
+def test_stock_is_spread_evenly_and_merged_back(store: Store, into: int) -> None:
     assert sorted(sharding.reshard(store.stack, "tea-01", into).on_hand) == sorted(even(100, into))
     assert keys(store) == {"STOCK#tea-01", *(f"STOCK#tea-01#{shard}" for shard in range(1, into))}
     assert stock.listed(store.stack) == [{"sku": "tea-01", "on_hand": 100, "shards": into}]
@@ -62,7 +62,7 @@ def test_stock_is_spread_evenly_and_back(store: Store, into: int) -> None:
     assert store.stack.rows("InventoryTable") == [{"pk": "STOCK#tea-01", "on_hand": 100}]
 
 
-def test_more_and_fewer_rows_level_what_is_there(store: Store) -> None:
+def test_resharding_levels_the_stock(store: Store) -> None:
     for into in (4, 6, 3, 5):
         sharding.reshard(store.stack, "tea-01", into)
         assert sorted(on_hand(store)) == sorted(even(100, into))
@@ -72,7 +72,7 @@ def test_more_and_fewer_rows_level_what_is_there(store: Store) -> None:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("at", range(1, 5))
 @pytest.mark.parametrize(("before", "into"), [(1, 4), (4, 1), (4, 2), (2, 4)])
-def test_stopped_command_is_repeated(store: Store, before: int, into: int, at: int, *, after: bool) -> None:
+def test_interrupted_command_can_be_repeated(store: Store, before: int, into: int, at: int, *, after: bool) -> None:
     sharding.reshard(store.stack, "tea-01", before)
     store.take(1)
     with pytest.MonkeyPatch.context() as patch:
@@ -103,9 +103,7 @@ def test_orders_take_stock_between_the_steps(store: Store, monkeypatch: pytest.M
     assert taken[0] > 14
 
 
-def test_row_that_an_order_has_changed_is_not_removed_with_what_was_read(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_row_changed_by_an_order_is_not_removed_with_stale_data(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     sharding.reshard(store.stack, "tea-01", 2)
     write, orders = sharding.transact, [3, 2]
 
@@ -119,7 +117,7 @@ def test_row_that_an_order_has_changed_is_not_removed_with_what_was_read(
     assert on_hand(store) == [95]
 
 
-def test_rows_that_never_rest_are_contention(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constantly_changing_rows_are_contention(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def transact(*_: Any) -> Any:
         raise Contention("as if orders wrote it all the time")
 
@@ -130,7 +128,7 @@ def test_rows_that_never_rest_are_contention(store: Store, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("sku", "into", "told"), [("tea-01", 0, "into"), ("tea-01", 65, "into"), ("cup-01", 2, "sku")])
-def test_what_cannot_be_spread_is_refused(store: Store, sku: str, into: int, told: str) -> None:
+def test_invalid_sharding_is_refused(store: Store, sku: str, into: int, told: str) -> None:
     with pytest.raises(InvalidStock, match=told):
         sharding.reshard(store.stack, sku, into)
     assert keys(store) == {"STOCK#tea-01"}
@@ -146,7 +144,7 @@ def test_set_counts_all_rows_and_is_exact(store: Store) -> None:
     assert stock.set_to(store.stack, "tea-01", 42, "counted").again
 
 
-def test_set_that_meets_an_order_counts_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_recounts_after_a_concurrent_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     sharding.reshard(store.stack, "tea-01", 8)
     write, orders = stock.transact, [7]
 
@@ -169,10 +167,10 @@ def test_added_pieces_are_spread(store: Store) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 4])
-def test_pieces_are_added_however_many_orders_take_some_meanwhile(
+def test_pieces_are_added_despite_any_number_of_concurrent_orders(
     store: Store, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    """The change then does not say what was there."""
+    """The change then omits the previous stock."""
     sharding.reshard(store.stack, "tea-01", rows)
     write, taken = stock.transact, [0]
 

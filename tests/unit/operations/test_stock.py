@@ -1,4 +1,4 @@
-"""Every change of stock is made once, says who and why, and keeps: initial stock + changes = on hand + reserved."""
+"""Each stock change is made once, says who and why, and keeps: initial stock + changes = on hand + reserved."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ class Store(Desk):
         self.stack._clients.update(sts=identity)
 
     def take(self, quantity: int, shard: int = 0) -> None:
-        """As an order does."""
+        """Take stock as an order does."""
         take: Any = InventoryTable(self.stack.outputs["InventoryTable"]).move("tea-01", shard, -quantity)
         self.client.transact_write_items(TransactItems=[take])
 
@@ -49,20 +49,20 @@ def test_add_raises_the_stock_and_is_recorded(store: Store) -> None:
     }
 
 
-def test_the_same_change_is_made_once(store: Store) -> None:
+def test_same_change_is_applied_once(store: Store) -> None:
     for again in (False, True, True):
         assert stock.add(store.stack, "tea-01", 5, " delivery 7 ").again is again
     assert stock.on_hand(store.stack) == {"tea-01": 15}
 
 
-def test_another_reason_is_another_change(store: Store) -> None:
+def test_other_reason_is_another_change(store: Store) -> None:
     stock.add(store.stack, "tea-01", 5, "delivery 7")
     stock.add(store.stack, "tea-01", 5, "delivery 8")
     stock.set_to(store.stack, "tea-01", 5, "delivery 8")
     assert stock.on_hand(store.stack) == {"tea-01": 5}
 
 
-def test_changes_sum_up_to_the_stock_while_orders_take_some(store: Store) -> None:
+def test_changes_add_up_to_the_stock_while_orders_take_some(store: Store) -> None:
     stock.add(store.stack, "tea-01", 5, "delivery")
     store.take(4)
     stock.set_to(store.stack, "tea-01", 3, "counted")
@@ -73,7 +73,7 @@ def test_changes_sum_up_to_the_stock_while_orders_take_some(store: Store) -> Non
     assert stock.on_hand(store.stack) == {"tea-01": 10 + by_sku["tea-01"] - 5, "tea-02": by_sku["tea-02"]}
 
 
-def test_an_order_that_takes_stock_meanwhile_is_not_overwritten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_order_is_not_overwritten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     write, first = stock.transact, [True]
 
     def with_an_order(client: Any, actions: Any) -> Any:
@@ -86,7 +86,7 @@ def test_an_order_that_takes_stock_meanwhile_is_not_overwritten(store: Store, mo
     assert (stock.on_hand(store.stack), stock.changes(store.stack)[0]["was"]) == ({"tea-01": 11}, 6)
 
 
-def test_a_lost_answer_adds_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_add_with_a_lost_answer_adds_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     write, first = stock.transact, [True]
 
     def losing(client: Any, actions: Any) -> Any:
@@ -113,13 +113,13 @@ def test_a_lost_answer_adds_once(store: Store, monkeypatch: pytest.MonkeyPatch) 
         ("tea-01", 1, "  ", "reason"),
     ],
 )
-def test_wrong_change_writes_nothing(store: Store, sku: str, pieces: int, reason: str, told: str) -> None:
+def test_invalid_change_writes_nothing(store: Store, sku: str, pieces: int, reason: str, told: str) -> None:
     with pytest.raises(InvalidStock, match=told):
         stock.add(store.stack, sku, pieces, reason)
     assert (stock.on_hand(store.stack), stock.changes(store.stack)) == ({"tea-01": 10}, [])
 
 
-def test_seed_of_a_sku_that_no_order_may_name_writes_nothing(store: Store) -> None:
+def test_seed_of_an_invalid_sku_writes_nothing(store: Store) -> None:
     with pytest.raises(InvalidStock, match="sku"):
         stock.seed(store.stack, {"tea-09": 1, "a#b": 1})
     assert stock_key("tea-09") not in {row["pk"] for row in store.stack.rows("InventoryTable")}

@@ -37,7 +37,7 @@ def ids(found: Any) -> list[str]:
     return [task.key.task_id for task in found]
 
 
-def test_the_tasks_of_a_tenant_are_listed_newest_first(world: TaskWorld, stack: Any) -> None:
+def test_tasks_of_a_tenant_are_listed_newest_first(world: TaskWorld, stack: Any) -> None:
     world.finish(TaskKey(TENANT, "a"), died="Execution.ABORTED")
 
     assert ids(tasks.of_tenant(stack, TENANT, None, 10)) == [*reversed(IDS)]
@@ -47,7 +47,7 @@ def test_the_tasks_of_a_tenant_are_listed_newest_first(world: TaskWorld, stack: 
     assert ids(tasks.running(stack)) == [one for one in IDS if one != "a"]
 
 
-def test_a_task_is_seen_with_its_own_items(world: TaskWorld, stack: Any) -> None:
+def test_task_is_shown_with_its_own_items(world: TaskWorld, stack: Any) -> None:
     world.handle = lambda _item, _run: "x"
     world.run(TaskKey(TENANT, "a"))
     (seen,) = tasks.follow(stack, TaskKey(TENANT, "a"))
@@ -59,7 +59,7 @@ def test_a_task_is_seen_with_its_own_items(world: TaskWorld, stack: Any) -> None
         tasks.view(stack, TaskKey(TENANT, "c"))
 
 
-def test_a_call_that_the_sdk_repeats_is_one_task(world: TaskWorld, stack: Any) -> None:
+def test_sdk_retry_of_a_call_is_one_task(world: TaskWorld, stack: Any) -> None:
     """The SDK repeats the same request if the response is lost."""
     sent: list[str] = []
 
@@ -75,7 +75,7 @@ def test_a_call_that_the_sdk_repeats_is_one_task(world: TaskWorld, stack: Any) -
     assert tasks.create(stack, request) == TaskKey(TENANT, sent[1]) != tasks.create(stack, request)
 
 
-def test_a_task_is_named_by_tenant_and_id() -> None:
+def test_task_is_named_by_tenant_and_id() -> None:
     assert tasks.name_of(tasks.parse_key("tenant1/a")) == "tenant1/a"
     for wrong, path in (("a", "task: "), ("tenant1/a#1", "task_id: "), ("a b/a", "tenant_code: ")):
         with pytest.raises(InvalidTask, match=rf"^{path}"):

@@ -1,4 +1,4 @@
-"""Decisions of operators about work."""
+"""Operators' decisions about work."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ NOW = datetime.now(UTC)
 
 
 @pytest.mark.parametrize("parameters", [{"RecordLifetimeDays": "400"}, {"TaskLifetimeDays": "400"}])
-def test_a_decision_lasts_as_long_as_the_records_of_the_stack(parameters: dict[str, str]) -> None:
+def test_decision_lasts_as_long_as_the_records_of_the_stack(parameters: dict[str, str]) -> None:
     client = dynamodb.client()
     table = dynamodb.new_table(client)
     stack: Any = SimpleNamespace(dynamodb=client, outputs={"IdempotencyTable": table}, parameters=parameters)

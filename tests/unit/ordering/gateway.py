@@ -31,7 +31,7 @@ def counts(gateway: GatewayClient, key: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The answer of a server to every request."""
+    """A server's answer to every request."""
 
     status: int
     body: bytes = b"{}"

@@ -25,7 +25,7 @@ def declined(token: str) -> str | None:
 
 
 @pytest.mark.parametrize("token", ["tok_visa", "tok_mastercard", "tok_amex", "tok_jcb"])
-def test_a_good_token_may_be_charged(token: str) -> None:
+def test_valid_token_may_be_charged(token: str) -> None:
     assert declined(token) is None
 
 

@@ -120,7 +120,7 @@ class Desk:
         return self.finalization.finalize(SagaExecution(name, self.executions.status, DOCUMENT), at)
 
     def sweep(self, *, more: int = 0, looks: int = 1) -> dict[str, int]:
-        """more: other orders in the index, of which something stands. looks: for how many there is time."""
+        """Sweep. more: other orders in the index with steps in effect. looks: how many orders it has time for."""
         others = [Unsettled(f"more-{number}", True) for number in range(more)]
         unsettled: Any = Index([*others, Unsettled(ORDER_ID, bool(self.listed))])
         time = iter(range(looks))
@@ -142,7 +142,7 @@ class Desk:
 
 @pytest.fixture
 def after() -> Callable[[str], Desk]:
-    """An order with its three steps, whose saga is in this status."""
+    """Give an order with its three steps a saga in this status."""
     return lambda status: Desk(Executions(status)).commit(*NAMES)
 
 
@@ -161,7 +161,7 @@ def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The orders that are confirmed in the log."""
+    """The confirmed orders in the log."""
     caplog.set_level(logging.INFO, "idempotency")
     return lambda: [vars(record)["order_id"] for record in caplog.records if record.message == "confirmed"]
 
@@ -174,7 +174,7 @@ def test_every_event_logs_a_confirmed_order(after: Callable[[str], Desk], confir
     assert desk.listed is None
 
 
-def test_a_success_confirms_the_order_without_a_look_at_the_execution(
+def test_success_confirms_the_order_without_reading_the_execution(
     after: Callable[[str], Desk], by_event: Callable[..., None], confirmed: Any
 ) -> None:
     desk = after("")
@@ -197,7 +197,7 @@ def test_success_under_another_name_uses_the_input(
 
 
 @pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
-def test_a_failure_reads_the_input_from_the_execution(
+def test_failure_reads_the_input_from_the_execution(
     after: Callable[[str], Desk], by_event: Callable[..., None], status: str
 ) -> None:
     desk = after(status)
@@ -209,7 +209,7 @@ def test_a_failure_reads_the_input_from_the_execution(
 @pytest.mark.parametrize(
     ("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("RUNNING", False, []), ("", False, [ORDER_ID])]
 )
-def test_a_late_stop_of_an_order_that_a_redrive_completes_undoes_nothing(
+def test_late_stop_of_an_order_completed_by_a_redrive_undoes_nothing(
     after: Callable[[str], Desk], status: str, confirmed: bool, recovered: list[str]
 ) -> None:
     desk = after(status)
@@ -219,7 +219,7 @@ def test_a_late_stop_of_an_order_that_a_redrive_completes_undoes_nothing(
     assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
 
 
-def test_an_order_that_failed_is_recovered_and_has_no_line(after: Callable[[str], Desk], confirmed: Any) -> None:
+def test_failed_order_is_recovered_and_logs_no_line(after: Callable[[str], Desk], confirmed: Any) -> None:
     desk = after("FAILED")
 
     assert desk.finalize() is Finalized.YES
@@ -256,7 +256,7 @@ def test_confirmed_order_without_records_is_not_undone(after: Callable[[str], De
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED"])
 def test_sealed_records_keep_an_order_whose_row_is_lost(after: Callable[[str], Desk], status: str) -> None:
-    """Nobody writes it again as failed, so that the row can be put back."""
+    """It is not written again as failed, so that the row can be restored."""
     desk = after("SUCCEEDED")
     desk.finalize()
     desk.client.delete_item(TableName=desk.tables["OrdersTable"], Key={"order_id": {"S": ORDER_ID}})
@@ -268,7 +268,7 @@ def test_sealed_records_keep_an_order_whose_row_is_lost(after: Callable[[str], D
 
 
 @pytest.mark.parametrize(("lost", "outcome"), [(False, Finalized.YES), (True, Finalized.STANDING)])
-def test_an_open_row_that_was_put_back_is_confirmed_again_or_counted(
+def test_reopened_row_is_confirmed_again_or_counted(
     after: Callable[[str], Desk], *, lost: bool, outcome: Finalized
 ) -> None:
     desk = after("SUCCEEDED")
@@ -285,7 +285,7 @@ def test_an_open_row_that_was_put_back_is_confirmed_again_or_counted(
     assert desk.state.status == ("New" if lost else "Confirmed")
 
 
-def test_the_steps_that_a_failed_saga_never_called_are_barred() -> None:
+def test_steps_never_called_by_a_failed_saga_are_barred() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessOrder").compensate_order()
 
     assert desk.finalize() is Finalized.YES
@@ -293,7 +293,7 @@ def test_the_steps_that_a_failed_saga_never_called_are_barred() -> None:
     assert (desk.executions.started, desk.listed) == ([], None)
 
 
-def test_a_saga_that_was_refused_its_input_leaves_nothing_behind() -> None:
+def test_saga_with_a_refused_input_leaves_nothing_behind() -> None:
     desk = Desk(Executions("FAILED"))
     refused = {**DOCUMENT, "items": []}
 
@@ -301,7 +301,7 @@ def test_a_saga_that_was_refused_its_input_leaves_nothing_behind() -> None:
     assert desk.state.untouched
 
 
-def test_a_charge_that_has_not_begun_is_barred_too() -> None:
+def test_charge_not_yet_started_is_barred_too() -> None:
     desk = Desk(Executions("ABORTED"), gateway=True)
     desk.finalize()
 
@@ -318,7 +318,7 @@ def test_a_charge_that_has_not_begun_is_barred_too() -> None:
         )
 
 
-def test_a_charge_that_may_stand_is_recovered_and_not_barred() -> None:
+def test_possible_charge_is_recovered_and_not_barred() -> None:
     desk = Desk(Executions("ABORTED"), gateway=True)
     desk.leases.lease(CHARGE, ORDER_ID, {}, deadline=NOW + timedelta(seconds=1))
 
@@ -328,7 +328,7 @@ def test_a_charge_that_may_stand_is_recovered_and_not_barred() -> None:
     assert desk.listed == ("ProcessPayment",)
 
 
-def test_a_charge_whose_lease_may_have_expired_is_recovered() -> None:
+def test_charge_with_a_possibly_expired_lease_is_recovered() -> None:
     desk = Desk(Executions("FAILED"), gateway=True).commit("ProcessOrder").compensate_order()
     desk.finalize(at=NOW + LIFETIME + timedelta(days=1))
 
@@ -337,7 +337,7 @@ def test_a_charge_whose_lease_may_have_expired_is_recovered() -> None:
     assert desk.state.standing == {"ProcessPayment"}
 
 
-def test_a_step_whose_record_is_lost_can_be_undone_again(after: Callable[[str], Desk]) -> None:
+def test_step_with_a_lost_record_can_be_undone_again(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED").lose(*NAMES)
 
     assert desk.finalize() is Finalized.YES
@@ -345,7 +345,7 @@ def test_a_step_whose_record_is_lost_can_be_undone_again(after: Callable[[str], 
     assert desk.executions.started == [ORDER_ID]
 
 
-def test_another_orders_row_under_the_same_id_is_not_adopted(after: Callable[[str], Desk]) -> None:
+def test_row_of_another_order_under_the_same_id_is_not_adopted(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED").lose("ProcessPayment")
     other = {**DOCUMENT, "items": [{**DOCUMENT["items"][0], "unit_price": 1}]}
 
@@ -354,7 +354,7 @@ def test_another_orders_row_under_the_same_id_is_not_adopted(after: Callable[[st
     assert desk.listed == tuple(sorted(NAMES))
 
 
-def test_standing_steps_of_an_unsaved_order_are_listed() -> None:
+def test_steps_in_effect_of_an_unsaved_order_are_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
     assert desk.finalize() is Finalized.YES
@@ -362,7 +362,7 @@ def test_standing_steps_of_an_unsaved_order_are_listed() -> None:
     assert desk.statuses() == ["COMPENSATED", "COMMITTED", "COMPENSATED"]
 
 
-def test_standing_steps_of_an_invalid_order_are_listed() -> None:
+def test_steps_in_effect_of_an_invalid_order_are_listed() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessPayment")
 
     desk.finalization.finalize(SagaExecution(ORDER_ID, "FAILED", {"order_id": ORDER_ID}), NOW)
@@ -381,7 +381,7 @@ def test_refunded_row_overrides_the_payment_records() -> None:
 
 
 @pytest.mark.parametrize("recovery", ["FAILED", "TIMED_OUT", "ABORTED", "SUCCEEDED"])
-def test_standing_steps_stay_listed_after_the_recovery(after: Callable[[str], Desk], recovery: str) -> None:
+def test_steps_in_effect_stay_listed_after_the_recovery(after: Callable[[str], Desk], recovery: str) -> None:
     desk = after("FAILED").compensate_order()
     desk.executions.recovery = recovery
 
@@ -390,7 +390,7 @@ def test_standing_steps_stay_listed_after_the_recovery(after: Callable[[str], De
     assert desk.sweep() == {"finalized": 0, "standing": 1}
 
 
-def test_order_with_a_forgotten_saga_stays_listed_while_steps_stand(after: Callable[[str], Desk]) -> None:
+def test_order_with_a_forgotten_saga_stays_listed_while_steps_are_in_effect(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED").compensate_order()
     desk.executions.status = ""
 
@@ -398,7 +398,7 @@ def test_order_with_a_forgotten_saga_stays_listed_while_steps_stand(after: Calla
     assert desk.listed == ("ProcessPayment", "ReserveInventory")
 
 
-def test_the_end_of_a_recovery_takes_the_order_out_of_the_index() -> None:
+def test_end_of_a_recovery_removes_the_order_from_the_index() -> None:
     desk = Desk(Executions("FAILED")).commit("ProcessOrder")
     desk.finalize()
     assert desk.listed == ("ProcessOrder",)
@@ -415,11 +415,11 @@ def test_recovery_of_an_invalid_order_finalizes_nothing() -> None:
 @pytest.mark.parametrize(
     ("status", "finalized"), [("SUCCEEDED", 1), ("FAILED", 1), ("RUNNING", 0), ("PENDING_REDRIVE", 0)]
 )
-def test_the_sweep_counts_what_it_has_finalized(after: Callable[[str], Desk], status: str, finalized: int) -> None:
+def test_sweep_counts_what_it_has_finalized(after: Callable[[str], Desk], status: str, finalized: int) -> None:
     assert after(status).sweep() == {"finalized": finalized, "standing": 0}
 
 
-def test_the_sweep_names_what_it_cannot_finalize(after: Callable[[str], Desk], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_names_orders_it_cannot_finalize(after: Callable[[str], Desk], monkeypatch: pytest.MonkeyPatch) -> None:
     desk = after("SUCCEEDED")
     monkeypatch.setattr(Executions, "describe_execution", lambda *_, **__: {"status": "FAILED", "input": "[]"})
 
@@ -427,7 +427,7 @@ def test_the_sweep_names_what_it_cannot_finalize(after: Callable[[str], Desk], m
         desk.sweep()
 
 
-def test_the_sweep_names_an_order_that_is_new_and_whose_saga_is_forgotten(after: Callable[[str], Desk]) -> None:
+def test_sweep_names_a_new_order_with_a_forgotten_saga(after: Callable[[str], Desk]) -> None:
     desk = after("")
 
     with pytest.raises(SweepIncomplete, match=ORDER_ID):
@@ -436,12 +436,12 @@ def test_the_sweep_names_an_order_that_is_new_and_whose_saga_is_forgotten(after:
 
 @pytest.fixture
 def counted(caplog: pytest.LogCaptureFixture) -> Callable[[], list[int]]:
-    """How many orders stand, by the lines that the alarm reads."""
+    """The number of orders with steps in effect, by the lines that the alarm reads."""
     caplog.set_level(logging.INFO, "idempotency")
     return lambda: [vars(record)["standing"] for record in caplog.records if record.message == "swept"]
 
 
-def test_a_sweep_without_time_counts_what_stands(after: Callable[[str], Desk], counted: Any) -> None:
+def test_sweep_out_of_time_counts_the_remaining_orders(after: Callable[[str], Desk], counted: Any) -> None:
     desk = after("FAILED").compensate_order()
     desk.executions.recovery = "FAILED"
     desk.finalize()
@@ -452,7 +452,7 @@ def test_a_sweep_without_time_counts_what_stands(after: Callable[[str], Desk], c
     assert counted() == [4, 4]
 
 
-def test_what_stands_is_counted_if_it_cannot_be_looked_at(
+def test_unexaminable_orders_are_counted(
     after: Callable[[str], Desk], monkeypatch: pytest.MonkeyPatch, counted: Any
 ) -> None:
     desk = after("FAILED").compensate_order()
@@ -464,7 +464,7 @@ def test_what_stands_is_counted_if_it_cannot_be_looked_at(
     assert counted() == [1]
 
 
-def test_time_does_not_always_run_out_for_the_same_orders(after: Callable[[str], Desk]) -> None:
+def test_sweep_does_not_always_run_out_of_time_at_the_same_orders(after: Callable[[str], Desk]) -> None:
     desk = after("FAILED")
     for _ in range(100):
         if not desk.executions.started:
@@ -487,7 +487,7 @@ def held() -> Callable[[str], Desk]:
 
 
 @pytest.mark.parametrize("status", ["ABORTED", "TIMED_OUT"])
-def test_an_interrupted_saga_is_held_listed_and_counted(held: Callable[[str], Desk], status: str) -> None:
+def test_interrupted_saga_is_held_listed_and_counted(held: Callable[[str], Desk], status: str) -> None:
     desk = held(status)
 
     assert [desk.finalize(), desk.finalize()] == [Finalized.STANDING] * 2
@@ -496,7 +496,7 @@ def test_an_interrupted_saga_is_held_listed_and_counted(held: Callable[[str], De
     assert desk.sweep() == {"finalized": 0, "standing": 1}
 
 
-def test_a_saga_that_failed_by_itself_is_not_held(held: Callable[[str], Desk]) -> None:
+def test_saga_that_failed_by_itself_is_not_held(held: Callable[[str], Desk]) -> None:
     desk = held("FAILED")
 
     assert desk.finalize() is Finalized.YES
@@ -525,14 +525,14 @@ def test_continued_saga_is_confirmed(held: Callable[[str], Desk]) -> None:
 JOINING = replace(ORDER_SAGA, steps=ORDER_SAGA.steps[:-1], joining=ORDER_SAGA.all_steps[-1:])
 
 
-def test_a_saga_is_confirmed_without_a_step_that_is_joining() -> None:
+def test_saga_is_confirmed_without_a_joining_step() -> None:
     desk = Desk(Executions("SUCCEEDED"), saga=JOINING).commit("ProcessOrder", "ProcessPayment")
 
     assert desk.finalize() is Finalized.YES
     assert desk.state.confirmed
 
 
-def test_what_a_joining_step_left_of_a_failed_saga_is_listed_and_recovered() -> None:
+def test_leftover_of_a_joining_step_is_listed_and_recovered() -> None:
     """Its compensation gave up; those of the others did not."""
     desk = Desk(Executions("FAILED"), saga=JOINING).commit("ProcessOrder", "ReserveInventory").compensate_order()
 
@@ -541,7 +541,7 @@ def test_what_a_joining_step_left_of_a_failed_saga_is_listed_and_recovered() -> 
     assert desk.listed == ("ReserveInventory",)
 
 
-def test_a_joining_step_of_a_failed_saga_is_barred() -> None:
+def test_joining_step_of_a_failed_saga_is_barred() -> None:
     desk = Desk(Executions("FAILED"), saga=JOINING).commit("ProcessOrder").compensate_order()
     desk.finalize()
 

@@ -42,7 +42,7 @@ class Cancelling:
         )
 
     def batch_get_item(self, *, RequestItems: Any) -> Any:
-        """Each SKU has one row, with ten pieces."""
+        """Read one row for each SKU, with ten pieces."""
         ((table, wanted),) = RequestItems.items()
         return {"Responses": {table: [{**key, "on_hand": {"N": "10"}} for key in wanted["Keys"]]}}
 
@@ -63,7 +63,7 @@ def reserve(*, tea: dict[str, Any], cup: dict[str, Any], reservation: dict[str, 
     )
 
 
-def test_a_short_line_is_named_with_what_is_there_and_what_was_ordered() -> None:
+def test_short_line_reports_available_and_ordered_quantities() -> None:
     with pytest.raises(OutOfStock) as caught:
         reserve(tea=FINE, cup=short(4))
 
@@ -77,7 +77,7 @@ def test_every_short_line_is_named() -> None:
     assert str(caught.value) == "items[0]: tea-01 has 0, ordered 2; items[1]: cup-01 has 4, ordered 5"
 
 
-def test_a_sku_without_a_row_is_out_of_stock() -> None:
+def test_sku_without_a_row_is_out_of_stock() -> None:
     with pytest.raises(OutOfStock) as caught:
         reserve(tea=NOT_STOCKED, cup=FINE)
 

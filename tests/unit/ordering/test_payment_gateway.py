@@ -90,7 +90,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Listening(BearerSession):
-    """Sends requests and notes them."""
+    """Sends requests and records them."""
 
     heard: Heard = field(default_factory=Heard)
 
@@ -165,7 +165,7 @@ def told(caught: pytest.ExceptionInfo[BaseException], log: pytest.LogCaptureFixt
     return message + repr([vars(record) for record in log.records])
 
 
-def test_a_charge_returns_the_gateways_id_and_is_made_once(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+def test_charge_returns_the_gateways_id_and_is_made_once(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
     first = desk.charge()
 
     assert first == gateway.lookup(KEY).document["id"]
@@ -175,7 +175,7 @@ def test_a_charge_returns_the_gateways_id_and_is_made_once(desk: Desk, gateway: 
     assert errors() == []
 
 
-def test_the_charge_is_the_one_that_was_asked_for(desk: Desk, gateway: GatewayClient) -> None:
+def test_charge_matches_the_request(desk: Desk, gateway: GatewayClient) -> None:
     desk.charge()
 
     (found,) = gateway.ledger()["charges"]
@@ -197,9 +197,7 @@ def test_the_charge_is_the_one_that_was_asked_for(desk: Desk, gateway: GatewayCl
         ("tok_nobody_knows", "the card was declined"),
     ],
 )
-def test_a_decline_is_final_stored_and_replayed_without_a_call(
-    desk: Desk, errors: Any, token: str, reason: str
-) -> None:
+def test_decline_is_final_stored_and_replayed_without_a_call(desk: Desk, errors: Any, token: str, reason: str) -> None:
     for _ in range(3):
         with pytest.raises(PaymentDeclined, match=f"^{reason}$"):
             desk.charge(replace(CHARGE_OF_O1, token=token))
@@ -215,7 +213,7 @@ def test_decline_for_an_unknown_reason_has_a_general_message(desk: Desk, caplog:
     assert SPOKEN not in told(caught, caplog)
 
 
-def test_a_decline_whose_answer_was_lost_is_found_by_key(desk: Desk, gateway: GatewayClient) -> None:
+def test_decline_with_a_lost_answer_is_found_by_key(desk: Desk, gateway: GatewayClient) -> None:
     declined = replace(CHARGE_OF_O1, token="tok_expired")
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
@@ -226,7 +224,7 @@ def test_a_decline_whose_answer_was_lost_is_found_by_key(desk: Desk, gateway: Ga
     assert desk.sent == ["POST /charges", f"GET /charges/{KEY}"]
 
 
-def test_a_charge_of_a_cancelled_key_is_compensated_and_not_asked_again(desk: Desk, gateway: GatewayClient) -> None:
+def test_charge_of_a_cancelled_key_is_compensated_and_not_looked_up_again(desk: Desk, gateway: GatewayClient) -> None:
     gateway.cancel(KEY)
     for _ in range(2):
         with pytest.raises(StepCompensated):
@@ -289,7 +287,7 @@ def test_charge_in_progress_stays_undecided(desk: Desk, gateway: GatewayClient) 
 
 
 @pytest.mark.parametrize("fault", [*NOTHING_DONE, *ALL_DONE], ids=repr)
-def test_unanswered_lookup_is_repeated(desk: Desk, gateway: GatewayClient, fault: AnyFault) -> None:
+def test_unanswered_lookup_is_retried(desk: Desk, gateway: GatewayClient, fault: AnyFault) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"), Injection(fault, on="lookup"))
     for _ in range(2):
         with pytest.raises(GatewayUnavailable):
@@ -300,7 +298,7 @@ def test_unanswered_lookup_is_repeated(desk: Desk, gateway: GatewayClient, fault
     assert counts(gateway, KEY) == (1, 0)
 
 
-def test_a_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClient) -> None:
+def test_charge_delivered_twice_is_one_charge(desk: Desk, gateway: GatewayClient) -> None:
     gateway.inject(Injection(DeliveredAgain((0, 0)), on="charge"))
     # The answer may be that the other delivery is in progress.
     with suppress(GatewayUnavailable):
@@ -319,7 +317,7 @@ def test_missing_gateway_is_unavailable(desk: Desk, errors: Any) -> None:
 
 
 @pytest.mark.parametrize("status", UNDECIDED)
-def test_an_answer_that_decides_nothing_is_transient(desk: Desk, errors: Any, status: int) -> None:
+def test_inconclusive_response_is_transient(desk: Desk, errors: Any, status: int) -> None:
     with answering(Fixed(status, b"" if status == 204 else error_body())) as url, pytest.raises(GatewayUnavailable):
         desk.at(url).charge()
 
@@ -328,7 +326,7 @@ def test_an_answer_that_decides_nothing_is_transient(desk: Desk, errors: Any, st
 
 
 @pytest.mark.parametrize("status", REFUSALS)
-def test_a_refusal_for_our_fault_is_final_and_one_error_line(desk: Desk, errors: Any, status: int) -> None:
+def test_refusal_caused_by_us_is_final_and_logs_one_error_line(desk: Desk, errors: Any, status: int) -> None:
     with answering(Fixed(status, error_body())) as url, pytest.raises(GatewayRefused, match=str(status)):
         desk.at(url).charge()
 
@@ -337,9 +335,7 @@ def test_a_refusal_for_our_fault_is_final_and_one_error_line(desk: Desk, errors:
 
 @pytest.mark.parametrize("body", [b"{}", error_body(key="key-2"), b"<html>", b'{"key": "key-2", ' + error_body()[1:]])
 @pytest.mark.parametrize("status", [200, 201, *UNDECIDED, *REFUSALS, 402])
-def test_response_without_the_key_of_the_request_decides_nothing(
-    desk: Desk, errors: Any, status: int, body: bytes
-) -> None:
+def test_response_without_the_request_key_decides_nothing(desk: Desk, errors: Any, status: int, body: bytes) -> None:
     """It may be the response to another request. One that looks like our fault raises the alarm nevertheless."""
     wrong = [402, *REFUSALS]
     with answering(Fixed(status, b"" if status == 204 else body)) as url:
@@ -365,7 +361,7 @@ def test_charge_is_looked_up_after_the_answer_to_another_request(
 
 
 def test_decline_without_its_key_is_confirmed_by_the_lookup(desk: Desk, gateway: GatewayClient) -> None:
-    """So a gateway of the protocol's first version still declines, with one more request."""
+    """A gateway of the protocol's first version can still decline, with one more request."""
     declined = replace(CHARGE_OF_O1, token="tok_declined")
     gateway.inject(Injection(AnotherAnswer(402), on="charge"))
     with pytest.raises(GatewayUnavailable):
@@ -375,7 +371,7 @@ def test_decline_without_its_key_is_confirmed_by_the_lookup(desk: Desk, gateway:
 
 
 @pytest.mark.parametrize("code", ["no_such_path", ""])
-def test_404_of_another_code_is_no_answer_to_a_lookup(desk: Desk, gateway: GatewayClient, code: str) -> None:
+def test_404_with_another_code_is_no_answer_to_a_lookup(desk: Desk, gateway: GatewayClient, code: str) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -397,7 +393,7 @@ def test_interim_responses_are_skipped(desk: Desk, gateway: GatewayClient, statu
     assert counts(gateway, KEY) == (1, 1)
 
 
-def test_environment_and_netrc_change_no_request(
+def test_environment_and_netrc_do_not_affect_requests(
     desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login stranger password secret\n")
@@ -415,14 +411,14 @@ def test_gateway_errors_match_the_retries_of_the_state_machine() -> None:
     assert issubclass(GatewayUnavailable, TransientError)
 
 
-def test_a_malformed_field_is_refused(desk: Desk, errors: Any) -> None:
+def test_malformed_field_is_refused(desk: Desk, errors: Any) -> None:
     with pytest.raises(GatewayRefused, match="400"):
         desk.charge(replace(CHARGE_OF_O1, currency="yen"))
 
     assert len(errors()) == 1
 
 
-def test_a_key_that_belongs_to_another_charge_is_refused(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+def test_key_of_another_charge_is_refused(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
     with pytest.raises(GatewayRefused, match="422"):
         desk.charge()
@@ -430,7 +426,9 @@ def test_a_key_that_belongs_to_another_charge_is_refused(desk: Desk, gateway: Ga
     assert len(errors()) == 1
 
 
-def test_a_charge_of_another_amount_is_refused_and_may_stand(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+def test_charge_of_another_amount_is_refused_and_may_be_in_effect(
+    desk: Desk, gateway: GatewayClient, errors: Any
+) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
     gateway.inject(Injection(RequestLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
@@ -463,7 +461,7 @@ def test_no_redirect_is_followed(desk: Desk, gateway: GatewayClient) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 201, 401, 402, 409, 500])
-def test_errors_and_logs_have_no_token_and_no_gateway_message(
+def test_errors_and_logs_contain_no_token_and_no_gateway_message(
     desk: Desk, caplog: pytest.LogCaptureFixture, status: int
 ) -> None:
     caplog.set_level(logging.DEBUG, "payments")
@@ -487,7 +485,7 @@ def test_request_timeouts_are_two_and_five_seconds_in_total(desk: Desk, monkeypa
     assert began + 7 <= deadline.at <= time.monotonic() + 7
 
 
-def test_retry_waits_for_a_crashed_owner_and_then_asks(desk: Desk, gateway: GatewayClient) -> None:
+def test_retry_waits_for_a_crashed_owner_and_then_looks_up(desk: Desk, gateway: GatewayClient) -> None:
     class Died(BaseException):
         pass
 
@@ -510,7 +508,7 @@ def test_retry_waits_for_a_crashed_owner_and_then_asks(desk: Desk, gateway: Gate
 
 
 def _forget_the_end(desk: Desk) -> None:
-    """A crashed process records nothing, so set its lease back to in progress."""
+    """Set a lease back to in progress: a crashed process records nothing."""
     leases = desk.gateway.leases
     leases._backend.client.update_item(
         TableName=leases._backend.table.name,
@@ -576,9 +574,7 @@ def test_cancel_bars_a_charge_in_flight(desk: Desk, gateway: GatewayClient) -> N
 
 
 @pytest.mark.parametrize("fault", [*NOTHING_DONE, *ALL_DONE], ids=repr)
-def test_a_cancel_that_is_not_answered_is_repeated(
-    desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault
-) -> None:
+def test_unanswered_cancel_is_retried(desk: Desk, gateway: GatewayClient, errors: Any, fault: AnyFault) -> None:
     desk.charge()
     gateway.inject(Injection(fault, on="cancel"))
     with pytest.raises(GatewayUnavailable):
@@ -590,7 +586,7 @@ def test_a_cancel_that_is_not_answered_is_repeated(
 
 
 @pytest.mark.parametrize("status", REFUSALS)
-def test_a_cancel_that_is_refused_is_our_fault(desk: Desk, errors: Any, status: int) -> None:
+def test_refused_cancel_is_our_fault(desk: Desk, errors: Any, status: int) -> None:
     with answering(Fixed(status, error_body())) as url, pytest.raises(GatewayRefused):
         desk.at(url).gateway.cancel("o-1")
 
@@ -602,7 +598,7 @@ def test_a_cancel_that_is_refused_is_our_fault(desk: Desk, errors: Any, status: 
     [{}, {"key": KEY, "status": "succeeded"}, {"key": "key-2", "status": "canceled"}, {"status": "canceled"}, []],
     ids=repr,
 )
-def test_cancel_needs_an_answer_for_this_key(desk: Desk, body: Any) -> None:
+def test_cancel_needs_an_answer_for_its_key(desk: Desk, body: Any) -> None:
     answer = Fixed(200, json.dumps(body).encode())
     with answering(answer) as url, pytest.raises(GatewayUnavailable):
         desk.at(url).gateway.cancel("o-1")
@@ -615,7 +611,7 @@ def rotated(desk: Desk, gateway: GatewayClient, secret: str) -> GatewayClient:
     return replace(gateway, secret=secret)
 
 
-def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
+def test_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
     # printf o-1001 | openssl dgst -sha256 -hmac key-of-the-stack
     assert derived_key(STACK_KEY, "o-1001") == "289f24e7b43306639a40b90b7559261dffc2826e025d007a2647f84c8d06fc71"
 
@@ -624,7 +620,7 @@ def test_a_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
 def test_secret_rotation_during_work_keeps_one_charge(
     desk: Desk, gateway: GatewayClient, errors: Any, moment: int
 ) -> None:
-    """Twice, before any of four requests, so that the cached secret is not even the previous one."""
+    """It is rotated twice, before any of four requests, so that the cached secret is not even the previous one."""
     requests = 0
 
     def rotate(_: Request) -> None:
@@ -681,7 +677,7 @@ def test_secret_is_read_again_only_when_rejected(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_secret_is_an_error_line_and_never_the_outcome_of_a_charge(
+def test_refused_secret_is_an_error_line_and_never_decides_a_charge(
     desk: Desk, gateway: GatewayClient, monkeypatch: pytest.MonkeyPatch, errors: Any, status: int
 ) -> None:
     read = secrets_manager.use(monkeypatch)
@@ -711,7 +707,7 @@ def test_late_rejection_is_left_to_the_next_attempt(desk: Desk, gateway: Gateway
 
 
 @pytest.mark.parametrize("value", ['{"token": "x"}', "with space", "line\n", "käse"])
-def test_malformed_secret_is_rejected_unseen_and_read_again(
+def test_malformed_secret_is_rejected_before_use_and_read_again(
     desk: Desk, caplog: pytest.LogCaptureFixture, value: str
 ) -> None:
     manager, arn = secrets_manager.client(), desk.gateway.http.secret._arn
@@ -725,7 +721,7 @@ def test_malformed_secret_is_rejected_unseen_and_read_again(
     desk.charge()
 
 
-def test_a_secret_that_cannot_be_read_is_our_fault_or_an_outage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_secret_is_our_fault_or_an_outage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     for raised, expected in ((SecretRefused("-"), GatewayRefused), (SecretUnavailable("-"), GatewayUnavailable)):
 
         def fail(_: Secret, error: Exception = raised) -> str:
@@ -738,7 +734,7 @@ def test_a_secret_that_cannot_be_read_is_our_fault_or_an_outage(desk: Desk, monk
 
 
 @pytest.mark.parametrize("by_gateway", [True, False])
-def test_a_free_order_is_paid_without_a_charge_and_can_be_refunded(
+def test_free_order_is_paid_without_a_charge_and_can_be_refunded(
     desk: Desk, gateway: GatewayClient, by_gateway: bool
 ) -> None:
     """Its token does not matter, either."""
@@ -770,5 +766,5 @@ def test_a_free_order_is_paid_without_a_charge_and_can_be_refunded(
     assert counts(gateway, KEY) == (0, 0)
 
 
-def test_finalization_knows_the_lease_by_its_name() -> None:
+def test_finalization_finds_the_lease_by_its_name() -> None:
     assert CHARGE.name == PROCESS_PAYMENT.outside

@@ -45,7 +45,7 @@ def refusal(code: str, status: int) -> ClientError:
     )
 
 
-def test_a_secret_is_read_once_and_again_after_it_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_is_read_once_and_again_after_invalidation(monkeypatch: pytest.MonkeyPatch) -> None:
     arn = secrets_manager.new_secret("old")
     read = secrets_manager.use(monkeypatch)
     secret = Secret(arn)
@@ -68,7 +68,7 @@ def test_a_secret_is_read_once_and_again_after_it_was_forgotten(monkeypatch: pyt
     ],
     ids=str,
 )
-def test_an_error_says_whether_a_retry_may_help(
+def test_error_says_whether_a_retry_may_help(
     monkeypatch: pytest.MonkeyPatch, error: Exception, expected: type[Exception]
 ) -> None:
     class Failing:
@@ -90,7 +90,7 @@ def test_missing_or_binary_secret_is_rejected(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-def test_neither_a_repr_nor_a_trace_shows_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repr_and_trace_hide_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets_manager.use(monkeypatch)
     secret = Secret(secrets_manager.new_secret(VALUE))
     secret.read()

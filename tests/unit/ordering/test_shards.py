@@ -1,4 +1,4 @@
-"""Orders of a SKU that is spread over shards: sold to the last piece, never oversold, given back where it came from."""
+"""Orders of a sharded SKU: sold to the last piece, never oversold, returned to their rows."""
 
 import re
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.unit.ordering.stocked import Stocked
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Of the functions and of the operator, instead of waiting."""
+    """The pauses of functions and operator, recorded instead of waited for."""
     waited: list[float] = []
     for module in (backoff, sharding):
         monkeypatch.setattr(module.time, "sleep", waited.append)
@@ -31,7 +31,7 @@ def store() -> Stocked:
 
 
 def conflicting(store: Stocked, monkeypatch: pytest.MonkeyPatch, operation: str, times: int) -> None:
-    """The first calls meet another transaction."""
+    """Let the first calls conflict with another transaction."""
     original, left = getattr(store.client, operation), [times]
 
     def call(**parameters: Any) -> Any:
@@ -43,7 +43,7 @@ def conflicting(store: Stocked, monkeypatch: pytest.MonkeyPatch, operation: str,
     monkeypatch.setattr(store.counting, operation, call, raising=False)
 
 
-def test_an_ordinary_sku_takes_one_call() -> None:
+def test_ordinary_sku_takes_one_call() -> None:
     store = Stocked(tea_01=100, cup_01=100)
     task = store.order("o-1", tea_01=2, cup_01=3)
     store.counting.calls.clear()
@@ -53,7 +53,7 @@ def test_an_ordinary_sku_takes_one_call() -> None:
     assert "shards" not in store.reservation("o-1")
 
 
-def test_a_new_environment_learns_of_shards_from_the_first_refusal(store: Stocked) -> None:
+def test_new_environment_learns_of_shards_from_the_first_failed_condition(store: Stocked) -> None:
     store.shard("tea-01", 25, 25, 25, 25)
     for number in range(1, 4):
         task = store.order(f"o-{number}", tea_01=1)
@@ -72,7 +72,7 @@ def test_orders_spread_over_the_shards(store: Stocked) -> None:
     assert all(pieces < 25 for pieces in store.on_hand("tea-01"))
 
 
-def test_a_short_shard_is_left_for_one_that_has_enough(store: Stocked) -> None:
+def test_short_shard_is_passed_over_for_one_with_enough(store: Stocked) -> None:
     store.shard("tea-01", 0, 0, 0, 100)
     for number in range(10):
         store.reserve(f"o-{number}", tea_01=10)
@@ -80,7 +80,7 @@ def test_a_short_shard_is_left_for_one_that_has_enough(store: Stocked) -> None:
     assert store.on_hand("tea-01") == [0, 0, 0, 0]
 
 
-def test_pieces_are_moved_together_when_no_shard_has_enough(store: Stocked) -> None:
+def test_pieces_are_gathered_when_no_shard_has_enough(store: Stocked) -> None:
     store.shard("tea-01", 30, 40, 20, 10)
     store.reserve("o-1", tea_01=95)
 
@@ -98,7 +98,7 @@ def test_every_piece_is_sold_and_none_twice(store: Stocked) -> None:
     assert sum(store.on_hand("tea-01")) == 1
 
 
-def test_a_shortage_names_the_total_and_every_short_sku(store: Stocked) -> None:
+def test_shortage_names_the_total_and_every_short_sku(store: Stocked) -> None:
     store.shard("tea-01", 40, 60)
     store.shard("cup-01", 50, 50)
     with pytest.raises(OutOfStock) as refused:
@@ -112,7 +112,7 @@ def test_a_shortage_names_the_total_and_every_short_sku(store: Stocked) -> None:
     assert sum(store.on_hand("cup-01")) == 100
 
 
-def test_environment_that_is_wrong_about_the_shards_finds_out(store: Stocked) -> None:
+def test_environment_with_stale_shards_recovers(store: Stocked) -> None:
     store.shard("tea-01", 50, 50)
     store.reserve("o-1", tea_01=1)
     for into, number in ((8, 2), (3, 3), (1, 4), (4, 5)):
@@ -123,7 +123,7 @@ def test_environment_that_is_wrong_about_the_shards_finds_out(store: Stocked) ->
     assert stock.on_hand(store.stack)["tea-01"] == 67
 
 
-def test_ninety_skus_of_which_some_are_spread_fit_one_order() -> None:
+def test_order_of_ninety_skus_with_some_sharded_fits() -> None:
     names = [f"sku_{number}" for number in range(90)]
     store = Stocked(**dict.fromkeys(names, 4))
     for name in names[:10]:
@@ -145,7 +145,7 @@ def test_release_returns_to_the_shard(store: Stocked) -> None:
     assert store.reservation("o-1")["status"] == "Released"
 
 
-def test_release_to_a_shard_that_is_gone_returns_to_the_first_row(store: Stocked) -> None:
+def test_release_to_a_removed_shard_returns_to_the_first_row(store: Stocked) -> None:
     store.shard("tea-01", 0, 0, 0, 100)
     task = store.order("o-1", tea_01=10)
     store.inventory.reserve(task)
@@ -155,7 +155,7 @@ def test_release_to_a_shard_that_is_gone_returns_to_the_first_row(store: Stocked
     assert store.on_hand("tea-01") == [55, 45]
 
 
-def test_shard_that_goes_during_the_release_is_not_brought_back(store: Stocked) -> None:
+def test_shard_removed_during_the_release_is_not_brought_back(store: Stocked) -> None:
     store.shard("tea-01", 0, 0, 0, 100)
     task = store.order("o-1", tea_01=10)
     store.inventory.reserve(task)
@@ -167,7 +167,7 @@ def test_shard_that_goes_during_the_release_is_not_brought_back(store: Stocked) 
     assert store.stack.row("InventoryTable", pk="STOCK#tea-01#3") is None
 
 
-def test_release_of_an_ordinary_reservation_takes_one_call_even_if_the_sku_is_spread_since(store: Stocked) -> None:
+def test_release_takes_one_call_even_if_the_sku_was_sharded_since(store: Stocked) -> None:
     task = store.order("o-1", tea_01=10)
     store.inventory.reserve(task)
     sharding.reshard(store.stack, "tea-01", 4)
@@ -178,7 +178,7 @@ def test_release_of_an_ordinary_reservation_takes_one_call_even_if_the_sku_is_sp
     assert sum(store.on_hand("tea-01")) == 100
 
 
-def test_release_of_what_was_never_reserved_bars_it(store: Stocked) -> None:
+def test_release_of_an_order_never_reserved_bars_it(store: Stocked) -> None:
     store.shard("tea-01", 50, 50)
     task = store.order("o-1", tea_01=10)
 
@@ -186,7 +186,7 @@ def test_release_of_what_was_never_reserved_bars_it(store: Stocked) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 4])
-def test_conflicts_are_repeated_with_jitter(
+def test_conflicts_are_retried_with_jitter(
     store: Stocked, monkeypatch: pytest.MonkeyPatch, pauses: list[float], rows: int
 ) -> None:
     sharding.reshard(store.stack, "tea-01", rows)
@@ -198,9 +198,7 @@ def test_conflicts_are_repeated_with_jitter(
     assert max(pauses) <= 0.4
 
 
-def test_environment_that_loses_learns_of_shards_without_winning(
-    store: Stocked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_that_loses_a_race_learns_of_shards(store: Stocked, monkeypatch: pytest.MonkeyPatch) -> None:
     store.shard("tea-01", 0, 100)
     task = store.order("o-1", tea_01=1, cup_01=1)
     conflicting(store, monkeypatch, "transact_write_items", 4)
@@ -211,7 +209,7 @@ def test_environment_that_loses_learns_of_shards_without_winning(
     assert store.reservation("o-1")["shards"] == {"tea-01": 1}
 
 
-def test_release_repeats_what_loses(store: Stocked, monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+def test_release_retries_lost_races(store: Stocked, monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
     store.shard("tea-01", 50, 50)
     task = store.order("o-1", tea_01=10)
     store.inventory.reserve(task)
@@ -233,10 +231,8 @@ def test_contention_is_raised_when_time_is_up(
     assert pauses == []
 
 
-def test_no_order_is_refused_by_what_is_not_read_as_of_one_moment(
-    store: Stocked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another transaction meets the snapshot, and single rows show too little: the order is not out of stock."""
+def test_no_order_is_refused_on_an_inconsistent_read(store: Stocked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another transaction conflicts with the snapshot, and single rows show too little: it is not out of stock."""
     store.shard("tea-01", 50, 50)
     store.reserve("o-1", tea_01=1)
     conflicting(store, monkeypatch, "transact_get_items", 1)

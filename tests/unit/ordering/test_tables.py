@@ -59,7 +59,7 @@ def put_item(action: Action) -> dict[str, Any]:
     return parameters(action)["Item"]
 
 
-def test_no_action_of_a_table_is_left_out_here() -> None:
+def test_no_table_action_is_missing_here() -> None:
     methods = {
         f"{table.name}.{method}"
         for table in (ORDERS, PAYMENTS, INVENTORY)
@@ -95,12 +95,12 @@ def test_nothing_is_ever_deleted(name: str) -> None:
 
 
 @every_action
-def test_the_payment_token_is_written_nowhere(name: str) -> None:
+def test_payment_token_is_written_nowhere(name: str) -> None:
     assert ORDER.payment.token not in repr(EVERY[name])
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-def test_a_check_of_a_step_defines_every_placeholder_that_it_uses(step: SagaStep) -> None:
+def test_step_check_defines_every_placeholder_it_uses(step: SagaStep) -> None:
     checks = [step.does_not_stand("T", "o-1001"), step.stands("T", "o-1001"), step.stands("T", "o-1001", ORDER)]
 
     for check in map(
@@ -110,7 +110,7 @@ def test_a_check_of_a_step_defines_every_placeholder_that_it_uses(step: SagaStep
         assert set(re.findall(r"[#:]\w+", check["ConditionExpression"])) == defined
 
 
-def test_order_leaves_the_index_when_nothing_stands() -> None:
+def test_order_leaves_the_index_when_no_step_is_in_effect() -> None:
     listed = parameters(ORDERS.list_standing("o-1001", "Pending", AT, ["ProcessPayment"]))
     done = parameters(ORDERS.list_standing("o-1001", "Pending", AT, []))
 
@@ -118,7 +118,7 @@ def test_order_leaves_the_index_when_nothing_stands() -> None:
     assert "REMOVE unsettled, standing" in done["UpdateExpression"]
 
 
-def test_an_order_is_saved_as_new_with_its_total() -> None:
+def test_order_is_saved_as_new_with_its_total() -> None:
     item = put_item(ORDERS.save(ORDER, AT))
 
     assert item["status"] == {"S": "New"}
@@ -126,21 +126,21 @@ def test_an_order_is_saved_as_new_with_its_total() -> None:
     assert item["revision"] == {"N": "1"}
 
 
-def test_an_order_is_indexed_by_the_day_on_which_it_was_created() -> None:
+def test_order_is_indexed_by_its_creation_day() -> None:
     item = put_item(ORDERS.save(ORDER, AT))
 
     assert item["created_at"] == item["updated_at"] == {"S": "2026-11-21T23:59:59+00:00"}
     assert item["created_ymd"] == {"S": "2026-11-21"}
 
 
-def test_setting_an_order_to_pending_counts_a_revision_and_keeps_its_creation() -> None:
+def test_pending_raises_the_revision_of_an_order_and_keeps_created_at() -> None:
     update = parameters(ORDERS.fail("o-1001", AT))["UpdateExpression"]
 
     assert "ADD revision :one" in update
     assert "created" not in update
 
 
-def test_the_biggest_sum_of_money_is_written_exactly() -> None:
+def test_largest_amount_of_money_is_written_exactly() -> None:
     lines = [{**item, "quantity": MAX_PIECES, "unit_price": HIGHEST_PRICE} for item in distinct_items(MAX_ITEMS)]
     order = parse_order(good_order(items=lines))
 
@@ -149,7 +149,7 @@ def test_the_biggest_sum_of_money_is_written_exactly() -> None:
 
 
 @pytest.mark.parametrize("value", [3000.0, [3000.0], {"amount": 3000.0}], ids=repr)
-def test_a_float_is_refused_at_any_depth(value: Any) -> None:
+def test_float_is_refused_at_any_depth(value: Any) -> None:
     with pytest.raises(TypeError, match="float"):
         to_item({"amount": value})
 
@@ -158,11 +158,11 @@ def test_payment_id_never_changes() -> None:
     assert payment_id("o-1001") == "988100be-ea16-5948-b10f-0b0efa7e090c"
 
 
-def test_a_payment_id_belongs_to_one_order() -> None:
+def test_payment_id_belongs_to_one_order() -> None:
     assert payment_id("o-1001") != payment_id("o-1002")
 
 
-def test_a_capture_carries_the_payment_id_and_the_time() -> None:
+def test_capture_carries_the_payment_id_and_the_time() -> None:
     item = put_item(PAYMENTS.capture(ORDER, at=AT))
 
     assert item["payment_id"] == {"S": payment_id("o-1001")}
@@ -170,7 +170,7 @@ def test_a_capture_carries_the_payment_id_and_the_time() -> None:
     assert item["captured_at"] == {"S": AT.isoformat()}
 
 
-def test_a_reservation_keeps_its_lines_and_its_context() -> None:
+def test_reservation_keeps_its_lines_and_its_context() -> None:
     item = put_item(INVENTORY.reserve(ORDER, AT, {}))
 
     assert item["items"] == {"L": [{"M": {"sku": {"S": "tea-01"}, "quantity": {"N": "2"}}}]}
@@ -178,7 +178,7 @@ def test_a_reservation_keeps_its_lines_and_its_context() -> None:
     assert item["context"]["M"]["reserved_at"] == {"S": AT.isoformat()}
 
 
-def test_line_returns_to_the_row_it_was_taken_from() -> None:
+def test_line_returns_to_its_row() -> None:
     taken = parameters(INVENTORY.take(ORDER.items[0], Shard()))
     given_back = parameters(INVENTORY.give_back(ORDER.items[0], 0))
 
@@ -186,13 +186,13 @@ def test_line_returns_to_the_row_it_was_taken_from() -> None:
     assert taken["ExpressionAttributeValues"] == given_back["ExpressionAttributeValues"] == {":pieces": {"N": "2"}}
 
 
-def test_line_of_a_spread_sku_returns_to_its_shard() -> None:
+def test_line_of_a_sharded_sku_returns_to_its_shard() -> None:
     for shard, key in ((0, "STOCK#tea-01"), (3, "STOCK#tea-01#3")):
         taken = parameters(INVENTORY.take(ORDER.items[0], Shard(shard, 8)))
         assert taken["Key"] == parameters(INVENTORY.give_back(ORDER.items[0], shard))["Key"] == {"pk": {"S": key}}
 
 
-def test_reservation_of_an_ordinary_sku_is_as_large_as_before() -> None:
+def test_reservation_of_an_ordinary_sku_is_no_larger() -> None:
     assert set(put_item(INVENTORY.reserve(ORDER, AT, {}))) == {"pk", "items", "status", "context"}
 
 

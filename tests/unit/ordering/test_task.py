@@ -47,19 +47,19 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_the_function_gets_the_order(desk: Desk) -> None:
+def test_function_gets_the_order(desk: Desk) -> None:
     desk.call(good_order("o-7"))
 
     assert desk.only_task.request == parse_order(good_order("o-7"))
 
 
-def test_the_step_is_that_of_the_order_and_of_the_decorator(desk: Desk) -> None:
+def test_step_comes_from_the_order_and_the_decorator(desk: Desk) -> None:
     desk.call(good_order("o-7"))
 
     assert (desk.only_task.step.saga_id, desk.only_task.step.name) == ("o-7", "ProcessPayment")
 
 
-def test_the_step_keeps_the_event_as_it_came(desk: Desk) -> None:
+def test_step_keeps_the_event_unchanged(desk: Desk) -> None:
     event = good_order()
 
     desk.call(event)
@@ -67,13 +67,13 @@ def test_the_step_keeps_the_event_as_it_came(desk: Desk) -> None:
     assert desk.only_task.step.payload is event
 
 
-def test_the_owner_of_the_step_is_the_invocation(desk: Desk) -> None:
+def test_step_owner_is_the_invocation(desk: Desk) -> None:
     desk.call(good_order())
 
     assert desk.only_task.step.owner == "request-1"
 
 
-def test_the_time_of_the_step_is_now_in_utc(desk: Desk) -> None:
+def test_step_time_is_now_in_utc(desk: Desk) -> None:
     before = datetime.now(UTC)
     desk.call(good_order())
 

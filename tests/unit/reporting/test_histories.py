@@ -1,4 +1,4 @@
-"""However the stream is delivered, the reports equal a recount of the orders."""
+"""Whatever the delivery of the stream, the reports equal a recount of the orders."""
 
 import uuid
 from collections.abc import Callable
@@ -145,7 +145,7 @@ def test_any_order_and_any_repetition_ends_in_the_recount(
 @pytest.mark.slow
 @given(history=histories())
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_in_order_every_record_takes_one_call_and_so_does_its_duplicate(
+def test_record_in_order_takes_one_call_and_so_does_its_duplicate(
     read_model: Callable[[], ReadModel], history: History
 ) -> None:
     model = read_model()
@@ -173,7 +173,7 @@ def history() -> History:
     return orders
 
 
-def test_two_states_of_one_revision_are_an_error_and_not_a_guess(model: ReadModel, history: History) -> None:
+def test_two_states_of_one_revision_are_an_error(model: ReadModel, history: History) -> None:
     model.deliver_all(history.records)
     row = {**history.rows["o-1"], "total": 1}
     history.delete("o-1")
@@ -183,7 +183,7 @@ def test_two_states_of_one_revision_are_an_error_and_not_a_guess(model: ReadMode
     assert model.report().lines == {("2026-11-20", "Confirmed", "JPY"): (1, 3000)}
 
 
-def test_the_orders_of_a_line_are_spread_over_several_rows(model: ReadModel) -> None:
+def test_orders_of_a_line_are_spread_over_several_rows(model: ReadModel) -> None:
     history = History()
     for number in range(40):
         history.place(f"o-{number}")
@@ -193,14 +193,14 @@ def test_the_orders_of_a_line_are_spread_over_several_rows(model: ReadModel) -> 
     assert model.report().lines == history.recount().lines
 
 
-def test_a_change_of_the_total_alone_moves_one_row(model: ReadModel, history: History) -> None:
+def test_changed_total_moves_only_one_row(model: ReadModel, history: History) -> None:
     history.change("o-1", total=10)
     model.deliver_all(history.records)
     assert len(model.counting.calls[-1]) == 2
     assert model.report().lines == {("2026-11-20", "Confirmed", "JPY"): (1, 10)}
 
 
-def test_a_replay_moves_no_row_of_the_report(model: ReadModel, history: History) -> None:
+def test_replay_changes_no_report_row(model: ReadModel, history: History) -> None:
     history.change("o-1")
     model.deliver_all(history.records)
     assert len(model.counting.calls[-1]) == 1

@@ -29,19 +29,19 @@ def new_image(record: Record) -> dict[str, Any]:
     return image
 
 
-def test_an_order_that_is_new_adds_itself(history: History) -> None:
+def test_new_order_adds_itself(history: History) -> None:
     change = read_change(history.records[0])
 
     assert (change.order_id, change.before, change.after) == ("o-1", None, NEW)
 
 
-def test_a_change_says_what_the_order_added_before_and_adds_now(history: History) -> None:
+def test_change_has_the_old_and_new_contribution_of_the_order(history: History) -> None:
     change = read_change(history.change("o-1", status="Confirmed"))
 
     assert (change.before, change.after) == (NEW, CONFIRMED)
 
 
-def test_an_order_that_a_person_deletes_adds_nothing(history: History) -> None:
+def test_order_deleted_by_a_person_contributes_nothing(history: History) -> None:
     change = read_change(history.delete("o-1"))
 
     assert (change.before, change.after) == (NEW, None)
@@ -54,7 +54,7 @@ def test_expired_order_still_counts(history: History) -> None:
 
 
 @pytest.mark.parametrize("name", TIME_TO_LIVE)
-def test_another_service_that_deletes_is_as_good_as_a_person(history: History, name: str) -> None:
+def test_deletion_by_another_service_counts_like_one_by_a_person(history: History, name: str) -> None:
     record = history.delete("o-1") | {"userIdentity": {**TIME_TO_LIVE, name: "another"}}
 
     assert read_change(record).after is None
@@ -78,14 +78,14 @@ def test_restored_order_with_the_next_revision_follows_its_deletion(history: His
     assert put_back.version > deleted.version
 
 
-def test_order_created_again_has_another_life(history: History) -> None:
+def test_recreated_order_has_another_life(history: History) -> None:
     history.delete("o-1")
 
     assert read_change(history.place("o-1")).created_at != read_change(history.records[0]).created_at
 
 
 @pytest.mark.parametrize("text", ["2026-11-20T23:59:58Z", "2026-11-21T08:59:58+09:00", "2026-11-20T23:59:58.000+00:00"])
-def test_a_moment_is_the_same_however_it_is_written(history: History, text: str) -> None:
+def test_spelling_of_a_time_does_not_matter(history: History, text: str) -> None:
     first = read_change(history.records[0]).created_at
     new_image(history.records[0])["created_at"] = {"S": text}
 
@@ -105,14 +105,14 @@ def test_invalid_order_is_rejected_without_its_values(history: History, name: st
     assert "xxx" not in str(refused.value)
 
 
-def test_a_time_without_a_zone_is_refused(history: History) -> None:
+def test_time_without_a_zone_is_refused(history: History) -> None:
     new_image(history.records[0])["created_at"] = {"S": "2026-11-20T23:59:58"}
 
     with pytest.raises(MalformedRecord, match="time zone"):
         read_change(history.records[0])
 
 
-def test_a_record_without_images_is_refused(history: History) -> None:
+def test_record_without_images_is_refused(history: History) -> None:
     del history.records[0]["dynamodb"]["NewImage"]
 
     with pytest.raises(MalformedRecord, match="OldImage"):
@@ -120,20 +120,20 @@ def test_a_record_without_images_is_refused(history: History) -> None:
 
 
 @pytest.mark.parametrize("revision", [0, 1])
-def test_a_change_that_does_not_raise_the_revision_is_refused(history: History, revision: int) -> None:
+def test_change_without_a_higher_revision_is_refused(history: History, revision: int) -> None:
     record = history.write("o-1", {**history.rows["o-1"], "status": "Confirmed", "revision": revision})
 
     with pytest.raises(RevisionNotRaised):
         read_change(record)
 
 
-def test_note_on_an_order_needs_no_revision(history: History) -> None:
+def test_order_note_needs_no_revision(history: History) -> None:
     change = read_change(history.write("o-1", {**history.rows["o-1"], "note": "call back"}))
 
     assert change.before == change.after == NEW
 
 
-def test_the_life_of_an_order_has_one_beginning(history: History) -> None:
+def test_order_life_has_one_beginning(history: History) -> None:
     row = {**history.rows["o-1"], "created_at": "2026-11-22T00:00:00+00:00", "revision": 2}
 
     with pytest.raises(MalformedRecord, match="created_at"):
@@ -148,14 +148,14 @@ def test_repaired_row_is_counted(history: History, name: str) -> None:
     assert read_change(record).after == CONFIRMED
 
 
-def test_a_record_is_known_by_its_order_and_its_number(history: History) -> None:
+def test_record_is_identified_by_its_order_and_number(history: History) -> None:
     record = history.records[0]
 
     assert order_id_of(record) == "o-1"
     assert sequence_number(record) == record["dynamodb"]["SequenceNumber"]
 
 
-def test_the_sample_events_show_what_their_names_say() -> None:
+def test_sample_events_match_their_names() -> None:
     events = {path.stem: read_json(path)["Records"] for path in (ROOT / "events/reporting").glob("report_orders*.json")}
     statuses = [read_change(record).after for record in events["report_orders"]]
 

@@ -23,21 +23,21 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(), VALUES, max_size=5))
-def test_every_value_is_written_as_boto3_writes_it(values: Mapping[str, Any]) -> None:
+def test_every_value_is_written_as_by_boto3(values: Mapping[str, Any]) -> None:
     serialize = TypeSerializer().serialize
 
     assert to_item(values) == {name: serialize(value) for name, value in values.items()}
 
 
 @given(st.recursive(st.booleans() | st.integers(-(10**38) + 1, 10**38 - 1) | st.text(), st.lists))
-def test_the_layer_writes_what_it_writes_as_boto3_does(value: Any) -> None:
+def test_layer_writes_its_values_as_boto3_does(value: Any) -> None:
     parameters = conditional_update("records", "o-1#Work", condition="attribute_exists(#pk)", assign={"a": value})
 
     assert parameters["ExpressionAttributeValues"] == {":a": TypeSerializer().serialize(value)}
 
 
 @pytest.mark.parametrize(("elements", "written"), [({2, 10}, {"NS": ["2", "10"]}), ({"b", "a"}, {"SS": ["a", "b"]})])
-def test_the_layer_adds_to_and_deletes_from_sets(elements: set[Any], written: Mapping[str, Any]) -> None:
+def test_layer_adds_to_and_deletes_from_sets(elements: set[Any], written: Mapping[str, Any]) -> None:
     parameters = conditional_update(
         "gates",
         {"pk": "p", "sk": "s"},
@@ -53,13 +53,13 @@ def test_the_layer_adds_to_and_deletes_from_sets(elements: set[Any], written: Ma
     assert parameters["ExpressionAttributeValues"] == {":more": written}
 
 
-def test_an_empty_set_is_refused() -> None:
+def test_empty_set_is_refused() -> None:
     with pytest.raises(TypeError, match="frozenset"):
         to_item({"a": frozenset()})
 
 
 @given(st.dictionaries(st.text(), VALUES, max_size=5))
-def test_every_value_is_read_as_it_was_written(values: Mapping[str, Any]) -> None:
+def test_every_value_is_read_as_written(values: Mapping[str, Any]) -> None:
     def listed(value: Any) -> Any:
         match value:
             case list() | tuple():
@@ -72,12 +72,12 @@ def test_every_value_is_read_as_it_was_written(values: Mapping[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("value", [frozenset({"a", "b"}), frozenset({1, 20})], ids=["text", "numbers"])
-def test_a_set_is_read_as_it_was_written(value: frozenset[Any]) -> None:
+def test_set_is_read_as_written(value: frozenset[Any]) -> None:
     assert from_value(to_value(value)) == value
 
 
 @pytest.mark.parametrize(("value", "text"), [(1.5, "1.5"), (Decimal("1.50"), "1.5"), (1e20, "1E+20")])
-def test_a_fraction_is_a_number_only_in_documents_of_callers(value: Any, text: str) -> None:
+def test_fraction_is_a_number_only_in_caller_documents(value: Any, text: str) -> None:
     assert to_value([value], fractions=True) == {"L": [{"N": text}]}
     with pytest.raises(TypeError):
         to_value([value])

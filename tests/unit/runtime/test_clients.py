@@ -1,4 +1,4 @@
-"""The clients name the call that failed, and nothing that the call carried."""
+"""The clients name the failed call, but none of its data."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def denied(monkeypatch: pytest.MonkeyPatch, service: str, operation: str, **argu
         ("stepfunctions", "send_task_success", {"taskToken": "tok_visa", "output": "{}"}, "states:SendTaskSuccess"),
     ],
 )
-def test_a_denied_call_is_named_with_its_resources(
+def test_denied_call_is_named_with_its_resources(
     monkeypatch: pytest.MonkeyPatch, service: str, operation: str, arguments: dict[str, Any], call: str
 ) -> None:
     assert denied(monkeypatch, service, operation, **arguments) == call

@@ -1,4 +1,4 @@
-"""The CSV reader: the same rows and cells as Python's csv module if it is strict, each with its position."""
+"""The CSV reader: the same rows and cells as Python's strict csv module, each with its position."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ def strictly(text: str) -> list[list[str]] | None:
 
 
 @given(st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=6), st.sampled_from(["\r\n", "\n", "\r"]), st.data())
-def test_csv_modules_output_is_read_back(rows: list[list[str]], line_end: str, data: st.DataObject) -> None:
+def test_csv_module_output_is_read_back(rows: list[list[str]], line_end: str, data: st.DataObject) -> None:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator=line_end).writerows(rows)
     size = data.draw(st.integers(1, 40))
@@ -44,7 +44,7 @@ def test_csv_modules_output_is_read_back(rows: list[list[str]], line_end: str, d
 
 
 @given(ANY, st.integers(1, 41))
-def test_any_text_is_read_or_rejected_as_by_the_strict_csv_module(text: str, size: int) -> None:
+def test_any_text_is_read_or_rejected_like_the_strict_csv_module(text: str, size: int) -> None:
     found = parts(text.encode(), size)
     try:
         rows = [cells(part) for part in found]
@@ -55,12 +55,12 @@ def test_any_text_is_read_or_rejected_as_by_the_strict_csv_module(text: str, siz
 
 
 def has_a_sign(row: list[str]) -> bool:
-    """The csv module takes a line of spaces for a row."""
+    """Returns False for a line of spaces, which the csv module takes for a row."""
     return len(row) > 1 or row[0].strip() != ""
 
 
 @given(ANY, st.integers(1, 41))
-def test_size_of_the_chunks_makes_no_difference(text: str, size: int) -> None:
+def test_chunk_size_makes_no_difference(text: str, size: int) -> None:
     assert list(records(in_chunks(text.encode(), size), 20)) == list(records([text.encode()], 20))
 
 
@@ -74,7 +74,7 @@ def test_size_of_the_chunks_makes_no_difference(text: str, size: int) -> None:
         ('a,"b\n2,"x, y",z', "text", 2, ["a", '"b\n2,"x', ' y"', "z"]),
     ],
 )
-def test_wrong_quote_is_located_and_no_character_of_its_cell_is_lost(
+def test_misplaced_quote_is_located_and_no_character_of_its_cell_is_lost(
     text: str, flaw: str, cell: int, found: list[str]
 ) -> None:
     with pytest.raises(Malformed) as malformed:
@@ -83,7 +83,7 @@ def test_wrong_quote_is_located_and_no_character_of_its_cell_is_lost(
     assert (malformed.value.flaw, malformed.value.cell, malformed.value.cells) == (flaw, cell, found)
 
 
-def test_cell_longer_than_the_csv_module_takes_is_read() -> None:
+def test_cell_beyond_the_limit_of_the_csv_module_is_read() -> None:
     long = "x" * 200_000
 
     assert cells(f'a,"{long}"""'.encode()) == ["a", f'{long}"']
@@ -96,7 +96,7 @@ def test_row_without_anything_visible_is_blank(text: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"\0,\0", b"\x1b,", b'"""",', b"\xff,", b",-,", "\u3000,ﾊ".encode("cp932"), None])
-def test_row_with_a_sign_or_damage_is_not_blank(data: bytes | None) -> None:
+def test_row_with_a_symbol_or_damage_is_not_blank(data: bytes | None) -> None:
     assert not is_blank_row(data, "cp932" if data and b"\x81\x40" in data else "utf-8")
 
 
@@ -124,12 +124,12 @@ def test_ideographic_space_is_blank_in_cp932() -> None:
         (b"code\0,name", "binary"),
     ],
 )
-def test_file_that_is_no_csv_is_recognized(head: bytes, what: str) -> None:
+def test_file_that_is_not_csv_is_recognized(head: bytes, what: str) -> None:
     assert what in found_instead(head)
 
 
 @pytest.mark.parametrize("head", [b"code,name", b"BZh,name", b"\xef\xbb\xbfcode\n", "名前,茶".encode("cp932"), b"a"])
-def test_text_is_not_taken_for_another_format(head: bytes) -> None:
+def test_text_is_not_mistaken_for_another_format(head: bytes) -> None:
     assert found_instead(head) == ""
 
 

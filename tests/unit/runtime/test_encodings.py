@@ -1,4 +1,4 @@
-"""A file is read in its own encoding, or refused with the encoding that it looks like."""
+"""A file is read in its own encoding, or refused with its likely encoding."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def rows(*names: str, encoding: str = "utf-8") -> list[bytes]:
 
 
 def refusal(records: Sequence[bytes], encoding: Encoding, *, confirmed: bool = False) -> str:
-    """Why a file is refused; "" if it is accepted."""
+    """The reason that a file is refused; "" if it is accepted."""
     check = EncodingCheck(encoding, confirmed=confirmed)
     try:
         for number, record in enumerate([HEADER.encode(), *records]):
@@ -37,7 +37,7 @@ def refusal(records: Sequence[bytes], encoding: Encoding, *, confirmed: bool = F
 @pytest.mark.parametrize(
     ("language", "encoding"), [(one, encoding) for encoding, languages in RIGHT.items() for one in languages]
 )
-def test_a_file_in_its_own_encoding_is_accepted(language: str, encoding: Encoding) -> None:
+def test_file_in_its_own_encoding_is_accepted(language: str, encoding: Encoding) -> None:
     for seed in range(3):
         for file in files(language, encoding, SIZES[:-1] if seed else SIZES, seed):
             assert refusal(file.records[1:], encoding) == "", file.names[:5]
@@ -45,8 +45,8 @@ def test_a_file_in_its_own_encoding_is_accepted(language: str, encoding: Encodin
 
 @pytest.mark.parametrize("named", [UTF_8, CP932])
 @pytest.mark.parametrize("encoding", WRONG)
-def test_a_file_in_another_encoding_is_refused(encoding: str, named: Encoding) -> None:
-    """From a dozen rows on: a file of one or two names may be right in two encodings."""
+def test_file_in_another_encoding_is_refused(encoding: str, named: Encoding) -> None:
+    """This holds from a dozen rows on: a file of one or two names may be valid in two encodings."""
     for seed in range(3):
         for file in files(WRONG[encoding], encoding, (12, 60), seed):
             message = refusal(file.records[1:], named)
@@ -57,7 +57,7 @@ def test_a_file_in_another_encoding_is_refused(encoding: str, named: Encoding) -
 
 
 @pytest.mark.parametrize("language", TEXTS)
-def test_a_file_in_utf_8_is_not_read_as_cp932(language: str) -> None:
+def test_utf_8_file_is_not_read_as_cp932(language: str) -> None:
     for file in files(language, "utf-8", (12, 60)):
         assert "is not cp932; the file looks like UTF-8" in refusal(file.records[1:], CP932), file.names
 
@@ -110,7 +110,7 @@ def test_a_file_in_utf_8_is_not_read_as_cp932(language: str) -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_the_first_row_and_what_the_file_looks_like_are_named(
+def test_first_bad_row_and_the_likely_encoding_are_named(
     records: Sequence[bytes], named: Encoding, message: str
 ) -> None:
     assert refusal(records, named).startswith(message)
@@ -133,12 +133,12 @@ def test_the_first_row_and_what_the_file_looks_like_are_named(
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_rare_characters_are_no_sign_of_another_encoding(records: Sequence[bytes], named: Encoding) -> None:
-    """A character that is not allowed is refused with its row."""
+def test_rare_characters_do_not_suggest_another_encoding(records: Sequence[bytes], named: Encoding) -> None:
+    """A forbidden character is refused with its row."""
     assert refusal(records, named) == ""
 
 
-def test_a_confirmed_encoding_must_only_decode() -> None:
+def test_confirmed_encoding_only_has_to_decode() -> None:
     katakana = rows("ﾃｱ", encoding=CP932)
 
     assert refusal(katakana, UTF_8)
@@ -146,8 +146,8 @@ def test_a_confirmed_encoding_must_only_decode() -> None:
     assert refusal(rows("緑茶", encoding=CP932), UTF_8, confirmed=True).startswith("row 1 is not UTF-8")
 
 
-def test_the_advice_leads_to_an_import() -> None:
-    """cp932 is advised only for a file that is accepted as cp932."""
+def test_following_the_advice_leads_to_an_import() -> None:
+    """cp932 is suggested only for a file that is accepted as cp932."""
     for encoding, language in [*WRONG.items(), ("cp932", "katakana"), ("cp932", "japanese")]:
         for file in files(language, encoding, (1, 2, 3, 4, 6) * 4):
             for named, other in ((UTF_8, CP932), (CP932, UTF_8)):
@@ -158,7 +158,7 @@ def test_the_advice_leads_to_an_import() -> None:
 PAIRS = st.builds(
     lambda one, two: one + two, st.sampled_from("ﾂﾃﾄﾅﾆﾇﾈﾉﾊﾋﾌﾍﾎﾏﾐﾑﾒﾓﾔﾕﾖﾗﾘﾙﾚﾛﾜﾝ"), st.sampled_from("ｱｲｳｴｵｶｷｸｹｺｻｼｽｾｿｰ")
 )
-"""Words that are valid UTF-8 when they are written in cp932."""
+"""Words whose cp932 bytes are valid UTF-8."""
 WORDS = st.text(st.sampled_from("表ソ能ポ弌ァ山田緑茶ﾀﾞab 1-." + KATAKANA), max_size=8)
 
 
@@ -170,14 +170,14 @@ def test_katakana_that_are_valid_utf_8_are_never_read_as_utf_8(names: list[str])
 
 
 @given(st.lists(WORDS, min_size=1, max_size=6), st.sampled_from([UTF_8, CP932]))
-def test_an_accepted_file_is_read_as_it_was_written(names: list[str], encoding: Encoding) -> None:
+def test_accepted_file_is_read_as_written(names: list[str], encoding: Encoding) -> None:
     records = rows(*names, encoding=encoding)
     if not refusal(records, encoding):
         assert [decoded(one, encoding).split(",")[1] for one in records] == names
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda data: data.translate(None, b'\n\r",')), max_size=5))
-def test_no_accepted_cp932_file_has_private_use(cells: list[bytes]) -> None:
+def test_no_accepted_cp932_file_has_private_use_characters(cells: list[bytes]) -> None:
     records = [b"p1," + cell for cell in cells]
     if not refusal(records, CP932):
         text = "".join(decoded(one, CP932) for one in records)

@@ -20,14 +20,14 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEATS", "40")
 
 
-def test_each_field_is_the_variable_of_its_name_in_upper_case() -> None:
+def test_each_field_is_the_variable_of_its_upper_case_name() -> None:
     bus = Bus()
 
     assert (bus.bus_stop, bus.seats) == ("Kita-Oji", 40)
     assert Bus.fields() == ["bus_stop", "seats", "route"]
 
 
-def test_a_field_is_read_at_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_field_is_read_on_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SEATS")
     bus = Bus()
     monkeypatch.setenv("BUS_STOP", "Demachi")
@@ -37,27 +37,27 @@ def test_a_field_is_read_at_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
         _ = bus.seats
 
 
-def test_a_given_value_is_not_read() -> None:
+def test_given_value_is_not_read_from_the_environment() -> None:
     assert Bus(seats=2).seats == 2
     assert Bus(seats=2).bus_stop == "Kita-Oji"
 
 
 @pytest.mark.parametrize("text", ["", "Loop"])
-def test_a_field_with_a_default_may_be_empty(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_field_with_a_default_may_be_empty(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Bus().route == ""
     monkeypatch.setenv("ROUTE", text)
     assert Bus().route == text
 
 
 @pytest.mark.parametrize("name", ["BUS_STOP", "SEATS"])
-def test_an_empty_variable_is_as_good_as_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_variable_counts_as_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "")
     with pytest.raises(InvalidEnvironment, match=rf"^{name} is not set"):
         getattr(Bus(), name.lower())
 
 
 @pytest.mark.parametrize("text", ["forty", "-1", "4.0", "1e3", "0x10", " 40", "4 0", "²"])
-def test_a_number_must_be_whole(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_must_be_an_integer(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEATS", text)
     with pytest.raises(InvalidEnvironment, match=r"^SEATS is not a whole number$"):
         _ = Bus().seats

@@ -23,7 +23,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 @contextmanager
 def peer(parts: Sequence[bytes], *, pause: float = 0, reads: bool = True) -> Iterator[tuple[Place, list[bytes]]]:
-    """A server that reads one request, sends these parts and closes. Also what it has read, by connection."""
+    """A server that reads one request, sends these parts and closes. Also returns the bytes read, by connection."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -69,7 +69,7 @@ def ask(parts: Sequence[bytes] | bytes, limits: Limits = LIMITS, *, pause: float
         b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1000 + b"Content-Length: 2\r\n\r\nok",
     ],
 )
-def test_the_final_response_is_returned(parts: Sequence[bytes] | bytes) -> None:
+def test_final_response_is_returned(parts: Sequence[bytes] | bytes) -> None:
     found = ask(parts)
 
     assert (found.status, found.body) == (200, b"ok")
@@ -99,7 +99,7 @@ def test_the_final_response_is_returned(parts: Sequence[bytes] | bytes) -> None:
         ([b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n" * 1000] * 20], "headers have more than 64 KiB"),
     ],
 )
-def test_what_is_no_response_has_a_reason(parts: Sequence[bytes] | bytes, reason: str) -> None:
+def test_invalid_response_has_a_reason(parts: Sequence[bytes] | bytes, reason: str) -> None:
     with pytest.raises(NoResponse, match=reason) as caught:
         ask(parts)
 
@@ -107,7 +107,7 @@ def test_what_is_no_response_has_a_reason(parts: Sequence[bytes] | bytes, reason
 
 
 @pytest.mark.parametrize("parts", [[OK[:1]] * 100, [HINTS[:5], *[b"x"] * 100], [OK[:-1], *[b""] * 100]])
-def test_a_slow_peer_is_left_at_the_deadline(parts: Sequence[bytes]) -> None:
+def test_slow_peer_is_abandoned_at_the_deadline(parts: Sequence[bytes]) -> None:
     began = time.monotonic()
     with pytest.raises(NoResponse, match=r"^no answer in time$"):
         ask([OK[:5], *parts] if parts[0] == b"H" else parts, Limits(connect=1, response=0.3), pause=0.1)
@@ -115,7 +115,7 @@ def test_a_slow_peer_is_left_at_the_deadline(parts: Sequence[bytes]) -> None:
     assert time.monotonic() - began < bounded.SECONDS
 
 
-def test_only_the_beginning_of_a_body_is_read_where_it_decides_nothing() -> None:
+def test_body_that_decides_nothing_is_read_only_partly() -> None:
     long, cut = (b"HTTP/1.1 500 No\r\nContent-Length: 100000\r\n\r\n" + b"x" * size for size in (100_000, 5))
 
     assert [(ask(text, BEGINNING).status, ask(text, BEGINNING).body) for text in (long, cut)] == [
@@ -124,7 +124,7 @@ def test_only_the_beginning_of_a_body_is_read_where_it_decides_nothing() -> None
     ]
 
 
-def test_a_response_that_comes_before_the_request_is_read_is_returned() -> None:
+def test_early_response_is_returned() -> None:
     with peer([OTHER], reads=False) as (place, _):
         found = Request("POST", "/x", {}, b"x" * 1_000_000).send(place, Deadline.after(10), LIMITS)
 
@@ -142,7 +142,7 @@ def test_each_request_has_its_own_connection_and_reads_nothing_of_another() -> N
 @pytest.mark.parametrize(
     "target", ["/%2e%2e/x", "/a/../b", "/x?", "/?a=[1]", "/%zz", "/%7E", "/~", "//x", "/a//b?c=d&c=e", "/;a?b?c"]
 )
-def test_a_target_is_sent_exactly_as_it_is_given(target: str) -> None:
+def test_target_is_sent_unchanged(target: str) -> None:
     with peer([OK]) as (place, requests):
         Request("POST", target, {"X": "y"}, b"{}").send(place, Deadline.after(10), LIMITS)
 
@@ -152,7 +152,7 @@ def test_a_target_is_sent_exactly_as_it_is_given(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["/a b", "/ä", "/x\r\nX: y", ""])
-def test_a_target_that_would_change_the_request_is_not_sent(target: str) -> None:
+def test_target_that_would_alter_the_request_is_not_sent(target: str) -> None:
     with peer([OK]) as (place, requests), pytest.raises(NoResponse, match="cannot be sent"):
         Request("GET", target).send(place, Deadline.after(10), LIMITS)
 

@@ -70,11 +70,11 @@ def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[tuple[str, str,
 
 @handler(parse, ids=("job_id",))
 def run_job(job: Job, call: Call) -> tuple[Job, Call]:
-    """Run it."""
+    """Run the job."""
     return job, call
 
 
-def test_the_function_gets_the_parsed_event_and_its_call() -> None:
+def test_function_gets_the_parsed_event_and_its_call() -> None:
     event, before = {"job_id": "j-1"}, datetime.now(UTC)
     job, call = run_job(event, Context())
 
@@ -84,11 +84,11 @@ def test_the_function_gets_the_parsed_event_and_its_call() -> None:
     assert timedelta(seconds=14) < call.deadline - call.at < timedelta(seconds=16)
 
 
-def test_the_handler_keeps_the_name_and_the_docstring_of_its_function() -> None:
+def test_handler_keeps_the_name_and_the_docstring_of_its_function() -> None:
     assert (run_job.__name__, run_job.__doc__) == ("run_job", "Run it.")
 
 
-def test_one_line_on_entry_and_one_on_success_carry_the_ids_and_no_more(lines: Any) -> None:
+def test_entry_and_success_lines_carry_only_the_ids(lines: Any) -> None:
     run_job({"job_id": "j-1"}, Context())
     (entry, success) = lines()
 
@@ -97,7 +97,7 @@ def test_one_line_on_entry_and_one_on_success_carry_the_ids_and_no_more(lines: A
     assert success[2].keys() == {"task", "job_id", "duration_ms"}
 
 
-def test_a_refused_event_has_an_outcome_and_no_entry(lines: Any) -> None:
+def test_refused_event_logs_an_outcome_and_no_entry(lines: Any) -> None:
     with pytest.raises(InvalidJob, match="job_id: missing"):
         run_job({}, Context())
     ((level, message, fields),) = lines()
@@ -107,7 +107,7 @@ def test_a_refused_event_has_an_outcome_and_no_entry(lines: Any) -> None:
 
 
 @pytest.mark.parametrize("error", [InvalidJob("key: missing"), InvalidEvent("detail: missing")], ids=repr)
-def test_an_error_of_our_own_passes_unchanged_and_is_logged(lines: Any, error: Exception) -> None:
+def test_custom_error_passes_unchanged_and_is_logged(lines: Any, error: Exception) -> None:
     assert outcome(error) is error
 
     (_, (level, message, fields)) = lines()
@@ -125,7 +125,7 @@ def test_an_error_of_our_own_passes_unchanged_and_is_logged(lines: Any, error: E
     ],
     ids=repr,
 )
-def test_a_foreign_error_keeps_its_name_and_loses_its_message(lines: Any, error: Exception, named: str) -> None:
+def test_foreign_error_keeps_its_name_and_loses_its_message(lines: Any, error: Exception, named: str) -> None:
     seen = outcome(error)
 
     assert (str(seen), seen.__cause__, seen.__suppress_context__) == (named, None, True)

@@ -1,4 +1,4 @@
-"""JSON from outside: every repeated member is refused by its path, and every number keeps its digits."""
+"""JSON from outside: every duplicate member is refused by its path, and every number keeps its digits."""
 
 import json
 import time
@@ -33,16 +33,16 @@ def wrapped(text: str, path: list[str | int]) -> str:
 
 
 @given(VALUES)
-def test_a_document_without_repeated_members_is_read_as_python_reads_it(value: Any) -> None:
+def test_document_without_duplicate_members_is_read_as_by_python(value: Any) -> None:
     assert parse_json(json.dumps(value)) == value
     assert parse_json(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
 @given(st.lists(NAMES | st.integers(0, 3), max_size=5), NAMES, VALUES, VALUES)
-def test_every_repeated_member_is_refused_by_its_path(
+def test_every_duplicate_member_is_refused_by_its_path(
     path: list[str | int], name: str, first: Any, second: Any
 ) -> None:
-    """Also one that is spelled with an escape."""
+    """Also holds for a member that is spelled with an escape."""
     spelled = "".join(f"\\u{unit:04x}" for unit in memoryview(name.encode("utf-16-le")).cast("H"))
     text = f'{{{json.dumps(name)}:{json.dumps(first)},"another":0,"{spelled}":{json.dumps(second)}}}'
     with pytest.raises(NotJson, match="repeated") as raised:
@@ -58,7 +58,7 @@ def test_every_digit_is_kept(number: Decimal) -> None:
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH, MAX_DEPTH + 1])
-def test_a_document_may_have_64_levels(depth: int) -> None:
+def test_document_may_have_64_levels(depth: int) -> None:
     text = "[" * (depth - 1) + "{}" + "]" * (depth - 1)
     if depth <= MAX_DEPTH:
         assert parse_json(text)
@@ -78,7 +78,7 @@ def test_a_document_may_have_64_levels(depth: int) -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_no_body_takes_long_to_read(text: str) -> None:
+def test_no_body_takes_long_to_parse(text: str) -> None:
     began = time.process_time()
     with suppress(NotJson):
         parse_json(text)
@@ -103,13 +103,13 @@ def test_file_that_is_not_json_is_refused_by_its_name(tmp_path: Path, content: b
         read_json(file, "FILE")
 
 
-def test_file_may_begin_with_a_mark(tmp_path: Path) -> None:
+def test_file_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     file = tmp_path / "order.json"
     file.write_bytes(b"\xef\xbb\xbf" + '{"name": "煎茶"}'.encode())
     assert read_json(file, "FILE") == {"name": "煎茶"}
 
 
-def test_repeated_member_of_a_file_starts_nothing(tmp_path: Path) -> None:
+def test_duplicate_member_in_a_file_starts_nothing(tmp_path: Path) -> None:
     file = tmp_path / "order.json"
     file.write_text('{"order_id": "o-1", "items": [], "items": []}')
     ended = stepwise("place", "--file", str(file))

@@ -1,4 +1,4 @@
-"""A state machine's executions, and the door through which an end event is believed."""
+"""A state machine's executions, and the check that an end event belongs to one."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ def machine_with(machines: Any) -> Machine:
     return Machine(lambda: machines, MACHINE)
 
 
-def test_an_execution_is_started_once() -> None:
+def test_execution_is_started_once() -> None:
     machines = Machines()
     machine = machine_with(machines)
     machine.start("e-1", {"b": 1, "a": "x"})
@@ -29,7 +29,7 @@ def test_an_execution_is_started_once() -> None:
     assert machine.status("e-2") is None
 
 
-def test_an_execution_has_its_error_if_it_is_asked_for() -> None:
+def test_execution_has_its_error_on_request() -> None:
     asked: list[dict[str, str]] = []
 
     def describe(**parameters: str) -> dict[str, str]:
@@ -45,12 +45,12 @@ def test_an_execution_has_its_error_if_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("error", "named"), [("Refused", "Refused"), (None, "Execution.ABORTED")])
-def test_an_execution_without_an_error_is_named_after_its_status(error: str | None, named: str) -> None:
+def test_execution_without_an_error_is_named_after_its_status(error: str | None, named: str) -> None:
     assert Execution("ABORTED", error=error).error_type == named
 
 
 @pytest.mark.parametrize("fails", ["", *DEAD_TOKEN])
-def test_a_dead_token_is_ignored(fails: str) -> None:
+def test_dead_token_is_ignored(fails: str) -> None:
     machines = Machines(waiting={"t-1", "t-2"}, fails=fails)
     machine_with(machines).wake(["t-1", "t-2"])
 
@@ -66,7 +66,7 @@ def test_a_dead_token_is_ignored(fails: str) -> None:
         lambda machine: machine.was_redriven(ARN),
     ],
 )
-def test_step_functions_that_does_not_answer_is_unavailable(call: Callable[[Machine], None]) -> None:
+def test_unresponsive_step_functions_is_unavailable(call: Callable[[Machine], None]) -> None:
     with pytest.raises(ExecutionsUnavailable):
         call(machine_with(Machines(fails="ThrottlingException")))
 
@@ -75,7 +75,7 @@ def test_step_functions_that_does_not_answer_is_unavailable(call: Callable[[Mach
     ("status", "redriven"),
     [("RUNNING", True), ("PENDING_REDRIVE", True), ("ABORTED", False), ("FAILED", False), ("", False)],
 )
-def test_an_execution_that_runs_after_its_end_was_redriven(status: str, redriven: bool) -> None:
+def test_execution_running_after_its_end_was_redriven(status: str, redriven: bool) -> None:
     machines = Machines({"e-1": {"status": status}} if status else {})
 
     assert machine_with(machines).was_redriven(ARN) is redriven

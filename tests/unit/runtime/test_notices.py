@@ -1,4 +1,4 @@
-"""Notices of ends: from the records of each table, and as they are published."""
+"""Notices of ends: built from the records of each table, and published."""
 
 import copy
 import json
@@ -89,7 +89,7 @@ every_context = pytest.mark.parametrize(("module", "event", "notice"), SAMPLES, 
 
 
 class Topic:
-    """SNS, as far as notices call it."""
+    """The part of SNS that notices call."""
 
     def __init__(self) -> None:
         self.published: list[dict[str, Any]] = []
@@ -113,7 +113,7 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def handled(module: ModuleType, *records: Any) -> list[str]:
-    """The sequence numbers of what failed."""
+    """The sequence numbers of the failed records."""
     name = next(name for name in vars(module) if name.startswith("notify_"))
     answer = getattr(module, name)({"Records": list(records)}, Context())
     return [one["itemIdentifier"] for one in answer["batchItemFailures"]]
@@ -131,7 +131,7 @@ def changed(event: str, change: Callable[[Any], object]) -> Any:
 
 
 @every_context
-def test_an_end_is_published_to_the_queue_of_notices(
+def test_outcome_is_published_to_the_notice_queue(
     topic: Topic, module: ModuleType, event: str, notice: dict[str, Any]
 ) -> None:
     assert handled(module, sample(event)) == []
@@ -144,16 +144,14 @@ def test_an_end_is_published_to_the_queue_of_notices(
 
 
 @every_context
-def test_a_record_that_comes_again_publishes_the_same(
-    topic: Topic, module: ModuleType, event: str, notice: Any
-) -> None:
+def test_redelivered_record_publishes_the_same(topic: Topic, module: ModuleType, event: str, notice: Any) -> None:
     handled(module, sample(event), sample(event))
 
     assert topic.notices() == [notice, notice]
 
 
 @every_context
-def test_a_notice_that_cannot_be_published_comes_again_with_what_follows(
+def test_unpublishable_notice_is_redelivered_with_the_following_records(
     topic: Topic, module: ModuleType, event: str, notice: Any
 ) -> None:
     topic.down = True
@@ -178,14 +176,14 @@ def test_a_notice_that_cannot_be_published_comes_again_with_what_follows(
         (tasks, "tasks/notify_tasks", lambda images: images.update(OldImage=images["NewImage"])),
     ],
 )
-def test_what_ends_nothing_is_not_published(
+def test_change_without_an_end_is_not_published(
     topic: Topic, module: ModuleType, event: str, change: Callable[[Any], object]
 ) -> None:
     assert handled(module, changed(event, change)) == []
     assert topic.notices() == []
 
 
-def test_a_retried_command_that_fails_again_has_another_notice(topic: Topic) -> None:
+def test_retried_command_that_fails_again_has_another_notice(topic: Topic) -> None:
     event = "commands/notify_commands"
     handled(commands, sample(event), changed(event, lambda images: images["NewImage"]["attempt"].update(N="2")))
 
@@ -193,7 +191,7 @@ def test_a_retried_command_that_fails_again_has_another_notice(topic: Topic) -> 
 
 
 @pytest.mark.parametrize("status", ["FINISHED", "SKIPPED"])
-def test_a_command_that_finished_or_was_skipped_is_published(topic: Topic, status: str) -> None:
+def test_finished_or_skipped_command_is_published(topic: Topic, status: str) -> None:
     handled(
         commands,
         changed("commands/notify_commands", lambda images: images["NewImage"]["status"].update(S=f"finish:{status}")),

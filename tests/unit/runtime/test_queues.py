@@ -26,7 +26,7 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Broken(Exception):
-    """Of no package of ours, with a message to hide."""
+    """An error of a foreign package, with a message to hide."""
 
 
 def record(message_id: str, body: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def leased(said: list[str], clock: Clock) -> Handled:
     return say
 
 
-def test_only_the_messages_that_fail_come_again(handler: Handled, said: list[str]) -> None:
+def test_only_failed_messages_are_redelivered(handler: Handled, said: list[str]) -> None:
     assert failed(handler, note("m-1"), note("m-2", "broken"), note("m-3")) == ["m-2"]
     assert said == ["m-1 hello", "m-3 hello"]
 
@@ -99,7 +99,7 @@ def test_only_the_messages_that_fail_come_again(handler: Handled, said: list[str
         ({"tenant_code": "t", "text": "t", "x": 1}, "x: unknown field"),
     ],
 )
-def test_an_invalid_message_names_its_field_and_runs_nothing(
+def test_invalid_message_names_its_field_and_runs_nothing(
     handler: Handled, said: list[str], caplog: pytest.LogCaptureFixture, body: Any, reason: str
 ) -> None:
     assert failed(handler, record("m-1", body)) == ["m-1"]
@@ -107,7 +107,7 @@ def test_an_invalid_message_names_its_field_and_runs_nothing(
     assert [vars(line)["reason"] for line in caplog.records if line.message == "refused or failed"] == [reason]
 
 
-def test_the_log_has_ids_and_no_foreign_message(handler: Handled, caplog: pytest.LogCaptureFixture) -> None:
+def test_log_has_ids_and_no_foreign_message(handler: Handled, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     failed(handler, note("m-1", "broken"))
     lines = [vars(line) for line in caplog.records]
@@ -119,28 +119,28 @@ def test_the_log_has_ids_and_no_foreign_message(handler: Handled, caplog: pytest
 
 
 @pytest.mark.parametrize("event", [{}, {"Records": 1}, {"Records": [{}]}, [], None])
-def test_an_event_that_is_no_batch_is_refused(handler: Handled, event: Any) -> None:
+def test_event_that_is_not_a_batch_is_refused(handler: Handled, event: Any) -> None:
     with pytest.raises(InvalidEvent, match=r"^Records: "):
         handler(event, Context())
 
 
-def test_a_message_is_handled_once_under_any_id(leased: Handled, said: list[str]) -> None:
+def test_message_is_handled_once_under_any_id(leased: Handled, said: list[str]) -> None:
     assert failed(leased, note("m-1"), note("m-1"), note("m-2")) == []
     assert said == ["hello"]
 
 
-def test_another_content_about_the_same_thing_is_other_work(leased: Handled, said: list[str]) -> None:
+def test_different_content_for_the_same_id_is_different_work(leased: Handled, said: list[str]) -> None:
     """A publisher that corrects a refused message keeps its id; the rows refuse what they must."""
     assert failed(leased, note("m-1", "fails first"), note("m-2", "corrected"), note("m-3", "corrected")) == ["m-1"]
     assert said == ["fails first", "corrected"]
 
 
-def test_a_message_that_failed_runs_again(leased: Handled, said: list[str]) -> None:
+def test_failed_message_runs_again(leased: Handled, said: list[str]) -> None:
     assert failed(leased, note("m-1", "fails first")) == ["m-1"]
     assert failed(leased, note("m-1", "fails first")) == []
     assert said == ["fails first", "fails first"]
 
 
-def test_a_concurrent_duplicate_comes_again(leased: Handled, said: list[str]) -> None:
+def test_concurrent_duplicate_is_redelivered(leased: Handled, said: list[str]) -> None:
     assert failed(leased, note("m-1", "recursive")) == []
     assert said == ["recursive"]

@@ -65,7 +65,7 @@ def step(states: States, visits: list[Visit], part: str = "", **context: Any) ->
     return visits[-1].step(part)
 
 
-def test_a_state_gets_the_answer_of_its_own_handler(states: States) -> None:
+def test_state_gets_the_result_of_its_own_handler(states: States) -> None:
     count = states.function()
 
     assert count(event("add"), LambdaCall()) == {"sum": 3}
@@ -73,7 +73,7 @@ def test_a_state_gets_the_answer_of_its_own_handler(states: States) -> None:
     assert vars(count)["states"] == {"add", "subtract"}
 
 
-def test_a_handler_learns_four_things_of_its_execution(states: States, visits: list[Visit]) -> None:
+def test_handler_gets_four_fields_of_its_execution(states: States, visits: list[Visit]) -> None:
     states.function()(event(retry_count=1), LambdaCall())
 
     at = datetime(2026, 11, 22, 2, 10, 0, 123_000, UTC)
@@ -97,7 +97,7 @@ def test_a_handler_learns_four_things_of_its_execution(states: States, visits: l
         (None, "the event: "),
     ],
 )
-def test_a_malformed_event_is_refused_with_the_path_of_the_field(states: States, given: Any, message: str) -> None:
+def test_malformed_event_is_refused_with_the_path_of_the_field(states: States, given: Any, message: str) -> None:
     with pytest.raises(InvalidCount) as seen:
         states.function()(given, LambdaCall())
 
@@ -105,12 +105,12 @@ def test_a_malformed_event_is_refused_with_the_path_of_the_field(states: States,
     assert "4242" not in str(seen.value)
 
 
-def test_a_state_without_a_handler_is_an_error_of_its_own(states: States) -> None:
+def test_state_without_a_handler_has_its_own_error(states: States) -> None:
     with pytest.raises(UnknownState, match=r"^context\.state: "):
         states.function()(event("multiply"), LambdaCall())
 
 
-def test_a_second_handler_of_a_state_fails_when_the_module_loads(states: States) -> None:
+def test_second_handler_of_a_state_fails_at_import(states: States) -> None:
     with pytest.raises(ValueError, match="two handlers of state add"):
 
         @states.handler(Amount)
@@ -118,7 +118,7 @@ def test_a_second_handler_of_a_state_fails_when_the_module_loads(states: States)
             return {"sum": given.amount}
 
 
-def test_a_visit_is_one_step_however_often_it_is_called(states: States, visits: list[Visit]) -> None:
+def test_visit_is_one_step_however_often_it_is_called(states: States, visits: list[Visit]) -> None:
     store = StepStore(dynamodb.client(), dynamodb.new_table(dynamodb.client()))
     first = step(states, visits, "1")
     store.commit(first, [], {"sum": 3})

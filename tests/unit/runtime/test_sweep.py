@@ -1,4 +1,4 @@
-"""A sweep: its order, and what it reports."""
+"""A sweep: its order, and its report."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def review(name: str) -> str:
 SWEEP = Sweep("row", review, lambda name: {"row_id": name})
 
 
-def test_sweep_counts_words_and_logs_the_counts(caplog: pytest.LogCaptureFixture) -> None:
+def test_sweep_counts_outcomes_and_logs_the_counts(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO"):
         counts = SWEEP.run(["a", "b"], lambda: True).report(("started", "ended"), open=5)
 
@@ -23,7 +23,7 @@ def test_sweep_counts_words_and_logs_the_counts(caplog: pytest.LogCaptureFixture
     assert counts.items() <= line.items()
 
 
-def test_sweep_looks_at_the_others_after_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+def test_sweep_continues_after_a_failure(caplog: pytest.LogCaptureFixture) -> None:
     swept = SWEEP.run(["broken", "a"], lambda: True)
 
     assert swept.done == [("broken", "failed"), ("a", "ended")]
@@ -32,13 +32,13 @@ def test_sweep_looks_at_the_others_after_a_failure(caplog: pytest.LogCaptureFixt
         swept.report(("ended",))
 
 
-def test_rows_without_time_left_have_failed() -> None:
+def test_rows_without_time_left_count_as_failed() -> None:
     left = iter([True, False])
 
     assert SWEEP.run(["a", "b"], lambda: next(left)).done == [("a", "ended"), ("b", "failed")]
 
 
-def test_a_backlog_of_one_tenant_comes_behind_the_first_of_each_other() -> None:
+def test_backlog_of_one_tenant_comes_after_the_first_of_each_other() -> None:
     found = [*(f"big-{number}" for number in range(1000)), "one-1", "two-1", "two-2"]
     order = in_turns(found, lambda name: name.partition("-")[0])
 

@@ -1,4 +1,4 @@
-"""Access to one table, and what its rows have in common."""
+"""Access to one table, and the common parts of its rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def values(table: Table) -> dict[str, Any] | None:
     return from_item(row) if row else None
 
 
-def test_a_new_row_is_put_once(table: Table) -> None:
+def test_new_row_is_put_once(table: Table) -> None:
     assert table.put({**KEY, "number": 1}).applied
     again = table.put({**KEY, "number": 2})
 
@@ -45,7 +45,7 @@ def test_a_new_row_is_put_once(table: Table) -> None:
     assert values(table) == {**KEY, "number": 1}
 
 
-def test_an_update_says_whether_its_condition_held(table: Table) -> None:
+def test_update_says_whether_its_condition_held(table: Table) -> None:
     table.put({**KEY, "number": 1, "old": True})
     change = {"computed": {"number": "#number + :one"}, "remove": ["old"], "values": {"one": 1, "seen": 1}}
 
@@ -54,7 +54,7 @@ def test_an_update_says_whether_its_condition_held(table: Table) -> None:
     assert values(table) == {**KEY, "number": 2, "text": "a"}
 
 
-def test_a_transaction_writes_all_or_nothing(table: Table) -> None:
+def test_transaction_writes_all_or_nothing(table: Table) -> None:
     other = {**KEY, "sk": "TASK#2"}
     actions = [table.put_action({**KEY, "number": 1}, NEW), table.put_action({**other, "number": 2})]
 
@@ -94,11 +94,11 @@ def test_only_a_table_of_documents_stores_fractions(table: Table) -> None:
 
 
 @pytest.mark.parametrize("status", Status)
-def test_a_row_is_final_once_it_has_ended(status: Status) -> None:
+def test_ended_row_is_final(status: Status) -> None:
     assert Thing({"status": str(status)}).final is (status not in (Status.CREATED, Status.PROCESSING))
 
 
-def test_a_row_expires_at_its_second() -> None:
+def test_row_expires_to_the_second() -> None:
     at = datetime(2026, 11, 22, 9, tzinfo=UTC)
     thing = Thing({"expires_at": int(at.timestamp()), "open_since": at.isoformat()})
 

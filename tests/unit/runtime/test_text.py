@@ -1,4 +1,4 @@
-"""The properties of readable text, on every character and on drawn texts."""
+"""The properties of readable text, on every character and on generated texts."""
 
 import sys
 import unicodedata
@@ -45,7 +45,7 @@ def spaced(text: str) -> str:
 @pytest.mark.parametrize(
     "text", ["", *WHITE, *HIDDEN, "\u0301", "\u093f", HIDDEN + WHITE, "\t", "\n", "\r\n", "\u2028"]
 )
-def test_text_without_visible_characters_is_required(text: str) -> None:
+def test_visible_text_is_required(text: str) -> None:
     assert is_blank(text)
     assert problem(text) == problem(text, lines=True) == REQUIRED
 
@@ -56,7 +56,7 @@ def test_forbidden_characters_are_not_allowed_anywhere() -> None:
             assert problem(text, lines=True) == problem(text) == NOT_ALLOWED, ascii(text)
 
 
-def test_lines_and_tabs_are_allowed_in_free_text_only() -> None:
+def test_line_breaks_and_tabs_are_allowed_only_in_free_text() -> None:
     for sign in "\t\n\r\u2028\u2029":
         assert problem(f"a{sign}b") == NOT_ALLOWED
         assert problem(f"a{sign}b", lines=True) is None
@@ -95,12 +95,12 @@ def test_every_format_and_control_character_is_blank() -> None:
 
 
 @given(NAMES)
-def test_the_normal_form_is_idempotent(text: str) -> None:
+def test_normal_form_is_idempotent(text: str) -> None:
     assert normal_words(spaced(text)) == normal_words(text)
 
 
 @pytest.mark.slow
-def test_the_normal_form_of_each_character_is_idempotent_and_normalized() -> None:
+def test_normal_form_of_each_character_is_idempotent_and_normalized() -> None:
     for sign in ALL:
         if not unicodedata.combining(sign) and unicodedata.normalize("NFKD", sign) == sign.casefold() == sign:
             continue
@@ -113,12 +113,12 @@ def test_the_normal_form_of_each_character_is_idempotent_and_normalized() -> Non
 
 
 @given(NAMES, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
-def test_the_normal_form_does_not_depend_on_normalization(text: str, form: str) -> None:
+def test_normal_form_does_not_depend_on_normalization(text: str, form: str) -> None:
     assert normal_words(unicodedata.normalize(form, text)) == normal_words(text)  # type: ignore[arg-type]
 
 
 @given(NAMES, st.sampled_from(HIDDEN + "".join(NONCHARACTERS[:3]) + "\u202e\ue000\ud800\x00\x1b"), st.integers(0, 20))
-def test_an_inserted_invisible_character_does_not_change_the_normal_form(text: str, hidden: str, at: int) -> None:
+def test_inserted_invisible_character_does_not_change_the_normal_form(text: str, hidden: str, at: int) -> None:
     assert normal_words(f"{text[:at]}{hidden}{text[at:]}") == normal_words(text)
 
 
@@ -134,7 +134,7 @@ def test_case_does_not_change_the_normal_form(text: str) -> None:
 
 
 @pytest.mark.parametrize("sign", "'’‘‛`´＇ʼʻʹʾʿ′‵ˊˋ՚׳ꞌ᾿᾽")
-def test_an_apostrophe_does_not_count(sign: str) -> None:
+def test_apostrophe_does_not_matter(sign: str) -> None:
     assert spaced(f"O{sign}Brien") == spaced("OBrien") == "obrien"
 
 
@@ -146,7 +146,7 @@ def test_other_punctuation_and_white_space_separate_words(sign: str) -> None:
 @pytest.mark.parametrize(
     "mark", ["\u17d2", "\u094d", "\u0e31", "\u3099", "\U0001107f", "\u2d7f", "\u0301", "\U000e0100"]
 )
-def test_a_mark_of_another_script_does_not_count(mark: str) -> None:
+def test_mark_of_another_script_does_not_matter(mark: str) -> None:
     assert spaced(f"Mal{mark}lory") == "mallory"
 
 
@@ -166,11 +166,11 @@ def test_composed_text_is_canonically_equal_and_has_one_spelling(text: str) -> N
 @pytest.mark.parametrize(
     ("text", "stray"), [("Ada \u0301L", True), ("\u0301A", True), ("A \u200b\u0301", True), ("Á é", False)]
 )
-def test_a_stray_mark_is_found(text: str, stray: bool) -> None:
+def test_stray_mark_is_found(text: str, stray: bool) -> None:
     assert has_stray_mark(unicodedata.normalize("NFD", text)) == stray
 
 
-def test_what_a_terminal_obeys_or_hides_is_unsafe_to_print() -> None:
+def test_terminal_control_and_hidden_characters_are_unsafe_to_print() -> None:
     unsafe = [
         *"\x00\x07\x08\t\n\r\x1b\x7f\x85\x9b\u200b\u200e\u2028\u202e\u2066\ufeff\u00ad\ud800\ue000\U000e0041\ufffe"
     ]

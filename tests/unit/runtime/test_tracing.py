@@ -50,14 +50,14 @@ def _run(script: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_block_without_a_trace_runs_and_says_nothing() -> None:
+def test_block_without_a_trace_runs_silently() -> None:
     run = _run(WITHOUT_TRACE)
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
 
 
 @pytest.mark.slow
-def test_a_block_with_a_trace_is_a_subsegment_with_its_annotations() -> None:
+def test_block_with_a_trace_is_a_subsegment_with_its_annotations() -> None:
     run = _run(WITH_TRACE.format(BLOCK))
     said, sent = run.stdout.splitlines()
 
@@ -66,7 +66,7 @@ def test_a_block_with_a_trace_is_a_subsegment_with_its_annotations() -> None:
 
 
 @pytest.mark.slow
-def test_a_trace_holds_no_message_of_a_foreign_error() -> None:
+def test_trace_holds_no_message_of_a_foreign_error() -> None:
     sent = _run(WITH_TRACE.format(FOREIGN_ERROR)).stdout
 
     assert json.loads(sent)[0] == "run_job"

@@ -54,11 +54,11 @@ def failed(error: Exception) -> Cancellation | None:
     return transact(Answering(error), ACTIONS)
 
 
-def test_a_written_transaction_has_no_cancellation() -> None:
+def test_successful_transaction_has_no_cancellation() -> None:
     assert transact(Answering(), ACTIONS) is None
 
 
-def test_all_actions_go_out_in_one_call_and_ask_for_the_old_row() -> None:
+def test_all_actions_go_out_in_one_call_and_request_the_old_row() -> None:
     client = Answering()
 
     transact(client, [RECORD, ROW])
@@ -67,15 +67,15 @@ def test_all_actions_go_out_in_one_call_and_ask_for_the_old_row() -> None:
     assert client.sent == [[{"Put": {"TableName": "Idempotency", **ask}}, {"Update": {"TableName": "Stock", **ask}}]]
 
 
-def test_refused_write_returns_the_existing_row() -> None:
+def test_failed_condition_returns_the_existing_row() -> None:
     assert cancelled(FINE, {**REFUSED, "Item": OLD}, FINE) == Cancellation({1: Refusal(1, OLD)})
 
 
-def test_refused_write_without_a_row_returns_none() -> None:
+def test_failed_condition_without_a_row_returns_none() -> None:
     assert cancelled(FINE, FINE, REFUSED) == Cancellation({2: Refusal(2, None)})
 
 
-def test_every_refused_row_comes_back() -> None:
+def test_every_failed_condition_returns_its_row() -> None:
     assert cancelled(FINE, REFUSED, REFUSED) == Cancellation({1: Refusal(1, None), 2: Refusal(2, None)})
 
 
@@ -85,7 +85,7 @@ def test_failed_condition_on_the_record_decides(beside: Mapping[str, Any]) -> No
 
 
 @pytest.mark.parametrize("reasons", [(CONFLICT, FINE, FINE), (FINE, CONFLICT, FINE), (CONFLICT, CONFLICT, CONFLICT)])
-def test_a_conflict_is_contention(reasons: tuple[Mapping[str, Any], ...]) -> None:
+def test_conflict_is_contention(reasons: tuple[Mapping[str, Any], ...]) -> None:
     with pytest.raises(Contention):
         cancelled(*reasons)
 
@@ -118,7 +118,7 @@ def test_cancellation_without_a_reason_is_raised_unchanged() -> None:
 
 
 @pytest.mark.parametrize("code", ["TransactionInProgressException", "TransactionConflictException"])
-def test_another_transaction_at_work_is_contention(code: str) -> None:
+def test_concurrent_transaction_is_contention(code: str) -> None:
     with pytest.raises(Contention, match=code):
         failed(client_error(code))
 
@@ -189,7 +189,7 @@ def test_permanent_error_is_raised_unchanged(error: Exception) -> None:
 
 @dataclass
 class Rows:
-    """A client that reads these rows, or does not get to them."""
+    """A client that reads these rows, or some of them."""
 
     found: Mapping[str, Any]
     unprocessed: Mapping[str, Any] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class Rows:
         return {"Responses": self.found, "UnprocessedKeys": self.unprocessed}
 
 
-def test_rows_are_read_in_the_order_in_which_they_were_asked_for() -> None:
+def test_rows_are_returned_in_the_requested_order() -> None:
     first, second = ({"pk": {"S": "p"}, "sk": {"S": sk}, "n": {"N": "1"}} for sk in "ab")
     client: Any = Rows({"t": [second, first]})
     keys = [{"pk": "p", "sk": sk} for sk in "acb"]
@@ -208,7 +208,7 @@ def test_rows_are_read_in_the_order_in_which_they_were_asked_for() -> None:
     assert client.asked["t"]["ConsistentRead"] is True
 
 
-def test_rows_that_were_not_read_are_not_taken_for_missing() -> None:
+def test_unread_rows_are_not_mistaken_for_missing_ones() -> None:
     client: Any = Rows({}, {"t": {"Keys": []}})
 
     with pytest.raises(StoreUnavailable):
@@ -229,7 +229,7 @@ class Snapshots:
         return {"Responses": self.responses}
 
 
-def test_rows_of_one_moment_are_read_in_one_transaction() -> None:
+def test_consistent_rows_are_read_in_one_transaction() -> None:
     found = {"pk": {"S": "p"}, "n": {"N": "1"}}
     client: Any = Snapshots({"Item": found}, {})
 
@@ -245,14 +245,14 @@ def test_rows_of_one_moment_are_read_in_one_transaction() -> None:
         (client_error("ValidationException"), sdk.ClientError),
     ],
 )
-def test_snapshot_that_fails_says_why(error: Exception, raised: type[Exception]) -> None:
+def test_failed_snapshot_says_why(error: Exception, raised: type[Exception]) -> None:
     client: Any = Snapshots(error=error)
 
     with pytest.raises(raised):
         read_snapshot(client, [("t", {"pk": "p"})])
 
 
-def test_the_sdks_error_stays_the_cause() -> None:
+def test_sdk_error_stays_the_cause() -> None:
     error = client_error("ThrottlingException")
 
     with pytest.raises(StoreUnavailable) as caught:

@@ -1,4 +1,4 @@
-"""Creating a task: all of it or nothing, once, whatever other calls do."""
+"""Creating a task: all of it or nothing, once, whatever concurrent calls do."""
 
 import json
 from collections.abc import Iterator
@@ -35,11 +35,11 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Crash(BaseException):
-    """The function's process is gone."""
+    """A crash of the function's process."""
 
 
 class Dying:
-    """A client that dies at a call: before it, or after it is done."""
+    """A client that crashes at a call: before it, or after its effect."""
 
     def __init__(self, client: Any, at: int, *, done: bool, beside: Any = None) -> None:
         self._client, self._left, self._done, self._beside = client, at, done, beside
@@ -75,7 +75,7 @@ def texts_of(world: TaskWorld) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, AT_ONCE, AT_ONCE + 1, MAX_ITEMS])
-def test_a_task_has_all_its_items(world: TaskWorld, count: int) -> None:
+def test_task_has_all_its_items(world: TaskWorld, count: int) -> None:
     texts = [f"i{number}" for number in range(count)]
 
     assert create(world, texts) == {"task_id": "t-1", "status": "CREATED", "items": count}
@@ -84,7 +84,7 @@ def test_a_task_has_all_its_items(world: TaskWorld, count: int) -> None:
     assert {row["expires_at"] for row in world.rows()} == {int((world.now + LIFETIME).timestamp())}
 
 
-def test_a_repeated_call_is_the_same_task_and_writes_nothing(world: TaskWorld) -> None:
+def test_repeated_call_is_the_same_task_and_writes_nothing(world: TaskWorld) -> None:
     first = create(world, MANY)
     key = KEY
     world.launch(key)
@@ -120,7 +120,7 @@ def test_numbers_of_items_and_results_keep_their_digits(world: TaskWorld) -> Non
 
 
 @pytest.mark.parametrize("other", [{"items": [{"text": "z"}]}, {"task_type": "other"}])
-def test_the_same_id_with_another_payload_is_refused(world: TaskWorld, other: dict[str, Any]) -> None:
+def test_same_id_with_another_payload_is_refused(world: TaskWorld, other: dict[str, Any]) -> None:
     world.types = TaskTypes([*world.types._types.values(), TaskType("other", Text, world._made)])
     create(world, ["a"])
     before = world.rows()
@@ -162,8 +162,8 @@ def test_after_a_crash_the_next_call_decides_the_items(world: TaskWorld, at: int
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 @pytest.mark.parametrize("texts", [OTHERS, ["z"]], ids=["many", "one"])
-def test_two_callers_at_once_never_mix_their_items(world: TaskWorld, at: int, texts: list[str]) -> None:
-    """The second one creates its task while the first one is about to make its call number `at`."""
+def test_two_concurrent_callers_never_mix_their_items(world: TaskWorld, at: int, texts: list[str]) -> None:
+    """The second one creates its task just before the first one makes its call number `at`."""
     client = Dying(world.client, at, done=False, beside=lambda: create(world, texts))
     with pytest.raises(PayloadMismatch):
         create(world, MANY, client)
@@ -173,8 +173,8 @@ def test_two_callers_at_once_never_mix_their_items(world: TaskWorld, at: int, te
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("at", [2, 3, 4])
-def test_a_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: int) -> None:
-    """The second one takes the claim and dies while the first one is about to make its call number `at`."""
+def test_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: int) -> None:
+    """The second one takes the claim and crashes just before the first one makes its call number `at`."""
 
     def other() -> None:
         with suppress(Crash):
@@ -190,7 +190,7 @@ def test_a_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: in
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
-def test_two_callers_with_the_same_items_get_one_task_that_may_have_run(world: TaskWorld, at: int) -> None:
+def test_two_callers_with_the_same_items_share_one_task(world: TaskWorld, at: int) -> None:
     def other() -> None:
         create(world, MANY)
         world.launch(KEY)
@@ -205,8 +205,8 @@ def test_two_callers_with_the_same_items_get_one_task_that_may_have_run(world: T
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("at", [2, 3, 4])
 @pytest.mark.parametrize("left", [1, 2, 3])
-def test_a_late_caller_writes_nothing_into_a_later_task_of_its_items(world: TaskWorld, at: int, left: int) -> None:
-    """While the first one is about to make its call number `at`, the task expires, and another creation dies."""
+def test_late_caller_writes_nothing_into_a_later_task_of_its_items(world: TaskWorld, at: int, left: int) -> None:
+    """Just before the first one makes its call number `at`, the task expires, and another creation crashes."""
     began = world.now
 
     def others() -> None:
@@ -223,7 +223,7 @@ def test_a_late_caller_writes_nothing_into_a_later_task_of_its_items(world: Task
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("hours", [0, 2])
-def test_a_claim_is_joined_for_an_hour(world: TaskWorld, hours: int) -> None:
+def test_claim_is_joined_for_an_hour(world: TaskWorld, hours: int) -> None:
     began = world.now
     with suppress(Crash):
         create(world, MANY, Dying(world.client, 2, done=True))
@@ -290,7 +290,7 @@ def bad_requests() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("path", "request_"), list(bad_requests()))
-def test_bad_input_is_refused_with_its_path(world: TaskWorld, path: str, request_: Any) -> None:
+def test_invalid_input_is_refused_with_its_path(world: TaskWorld, path: str, request_: Any) -> None:
     world.types = TYPES
     with pytest.raises(InvalidTask) as seen:
         world.creation.create(create_parser(lambda: TYPES)(request_), world.now)
@@ -299,7 +299,7 @@ def test_bad_input_is_refused_with_its_path(world: TaskWorld, path: str, request
     assert world.rows() == []
 
 
-def test_every_item_that_is_wrong_has_a_line(world: TaskWorld) -> None:
+def test_every_invalid_item_has_a_line(world: TaskWorld) -> None:
     world.types = TYPES
     good = {"pk": "TENANT#tenant1", "sk": "PRODUCT#tea-01"}
     items = [{**good, "pk": "TENANT#tenant2"}, good, {"pk": 1}, {**good, "more": 1}]
@@ -312,19 +312,19 @@ def test_every_item_that_is_wrong_has_a_line(world: TaskWorld) -> None:
 
 
 @pytest.mark.parametrize("whole", [None, [], "x", 7])
-def test_what_is_no_request_is_refused(whole: Any) -> None:
+def test_event_that_is_not_a_request_is_refused(whole: Any) -> None:
     for parse in (create_parser(lambda: TYPES), action_parser(lambda: TYPES), parse_retry):
         with pytest.raises(InvalidTask):
             parse(whole)
 
 
-def test_a_task_has_at_most_1000_items(world: TaskWorld) -> None:
+def test_task_has_at_most_1000_items(world: TaskWorld) -> None:
     with pytest.raises(TooManyItems, match=r"^items: 1001; a task takes up to 1000"):
         create(world, ["a"] * (MAX_ITEMS + 1))
     assert world.rows() == []
 
 
-def test_an_item_of_exactly_4_kib_fits(world: TaskWorld) -> None:
+def test_item_of_exactly_4_kib_fits(world: TaskWorld) -> None:
     overhead = len(json.dumps({"text": ""}, separators=(",", ":")))
     create(world, ["x" * (4096 - overhead)])
     with pytest.raises(InvalidTask, match=r"^items\[0\]: more than 4096"):
@@ -341,7 +341,7 @@ def test_an_item_of_exactly_4_kib_fits(world: TaskWorld) -> None:
         ("items: unknown field", {"items": []}),
     ],
 )
-def test_a_bad_message_of_the_queue_is_refused_with_its_path(path: str, change: dict[str, Any]) -> None:
+def test_invalid_queue_message_is_refused_with_its_path(path: str, change: dict[str, Any]) -> None:
     good = {"task_type": "checksum-object", "tenant_code": TENANT, "task_id": "q", "item": {"bucket": "b", "key": "k"}}
     action_parser(lambda: TYPES)(good)
     with pytest.raises(InvalidTask) as seen:
@@ -352,13 +352,13 @@ def test_a_bad_message_of_the_queue_is_refused_with_its_path(path: str, change: 
 # The registry
 
 
-def test_a_type_is_registered_once(world: TaskWorld) -> None:
+def test_type_is_registered_once(world: TaskWorld) -> None:
     one = TaskType("a", Text, world._made)
     with pytest.raises(DuplicateRegistration, match="the task type a is registered twice"):
         TaskTypes([one, one])
 
 
-def test_a_resolver_and_its_policy_belong_together(world: TaskWorld) -> None:
+def test_resolver_and_its_policy_belong_together(world: TaskWorld) -> None:
     with pytest.raises(TypeError, match="belong together"):
         TaskTypes([TaskType("a", Text, world._made, Work("A", Unknown.RESOLVE))])
     with pytest.raises(TypeError, match="belong together"):
@@ -366,8 +366,8 @@ def test_a_resolver_and_its_policy_belong_together(world: TaskWorld) -> None:
 
 
 @pytest.mark.parametrize("texts", [["a", "b"], ["c"]], ids=["the same items", "others"])
-def test_a_task_id_is_free_when_its_task_has_expired(world: TaskWorld, texts: list[str]) -> None:
-    """DynamoDB deletes what has expired within days."""
+def test_task_id_is_free_once_its_task_has_expired(world: TaskWorld, texts: list[str]) -> None:
+    """DynamoDB deletes expired rows within days."""
     world.run(world.create("a", "b"))
     world.now += LIFETIME - timedelta(seconds=1)
     world.create("a", "b")

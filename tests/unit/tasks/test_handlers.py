@@ -1,4 +1,4 @@
-"""A task's life through the real handlers, with the payloads that the stack sends; RunJob is the real one, too."""
+"""A task's life through the real handlers, RunJob included, with the payloads that the stack sends."""
 
 import io
 import json
@@ -26,7 +26,7 @@ KEY = TaskKey(TENANT, "t-1")
 
 
 class Lambda:
-    """Lambda, as far as tasks call it: RunJob, in this process."""
+    """The part of Lambda that tasks call: RunJob, in this process."""
 
     def invoke(self, *, FunctionName: str, Payload: str) -> Any:
         assert FunctionName == "RunJob"
@@ -38,7 +38,7 @@ class Lambda:
 
 
 class Killed(BaseException):
-    """The function's process ends here."""
+    """A crash of the function's process."""
 
 
 def killed(*_: Any) -> Any:
@@ -59,7 +59,7 @@ class Stack:
         return self.call("create_task", request)
 
     def launch(self) -> dict[str, Any]:
-        """Deliver the new rows; returns the payload of the execution's states."""
+        """Deliver the new rows. Returns the payload of the execution's states."""
         rows = dynamodb.client().scan(TableName=self.table)["Items"]
         records = [{"eventName": "INSERT", "dynamodb": {"NewImage": row, "SequenceNumber": "1"}} for row in rows]
         assert self.call("launch_tasks", {"Records": records}) == {"batchItemFailures": []}
@@ -161,7 +161,7 @@ def test_some_items_fail_and_a_retry_completes_the_task(stack: Stack) -> None:
     assert stack.call("finish_task", {**payload, "outcomes": [{"number": 2}]}) == {"status": "COMPLETED"}
 
 
-def test_the_event_of_a_cut_off_execution_ends_its_task(stack: Stack) -> None:
+def test_event_of_an_interrupted_execution_ends_its_task(stack: Stack) -> None:
     stack.create("a", "b")
     payload = stack.launch()
     stack.call("start_task", payload)
@@ -176,9 +176,7 @@ def test_the_event_of_a_cut_off_execution_ends_its_task(stack: Stack) -> None:
     assert stack.call("sweep_tasks", {})["open"] == 0
 
 
-def test_an_end_that_waits_for_an_invocation_asks_again_whether_the_task_was_redriven(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delayed_end_checks_again_for_a_redrive(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     stack.create("a")
     payload = stack.launch()
     stack.call("start_task", payload)
@@ -197,7 +195,7 @@ def test_an_end_that_waits_for_an_invocation_asks_again_whether_the_task_was_red
 
 
 @pytest.mark.parametrize("detail", [{}, {"input": "{}"}, {"input": None}, {"name": "by-hand"}], ids=str)
-def test_the_end_of_another_execution_changes_nothing(stack: Stack, detail: dict[str, Any]) -> None:
+def test_end_of_another_execution_changes_nothing(stack: Stack, detail: dict[str, Any]) -> None:
     stack.create("a")
     given = json.dumps({"tenant_code": TENANT, "task_id": "unknown", "attempt": 1})
     name = TaskKey(TENANT, "unknown").execution(1)
@@ -210,7 +208,7 @@ def test_the_end_of_another_execution_changes_nothing(stack: Stack, detail: dict
 @pytest.mark.parametrize(
     ("name", "more"), [("start_task", {}), ("run_task_item", {"number": 1}), ("finish_task", {"outcomes": []})]
 )
-def test_a_state_of_another_execution_is_refused(stack: Stack, name: str, more: dict[str, Any]) -> None:
+def test_state_of_another_execution_is_refused(stack: Stack, name: str, more: dict[str, Any]) -> None:
     stack.create("a")
     own = {"tenant_code": TENANT, "task_id": "t-1", "attempt": 1, "execution": KEY.execution(1), **more}
     with pytest.raises(StaleTask):
@@ -220,6 +218,6 @@ def test_a_state_of_another_execution_is_refused(stack: Stack, name: str, more: 
     assert stack.row()["status"] == {"S": "CREATED"}
 
 
-def test_a_bad_task_is_refused(stack: Stack) -> None:
+def test_invalid_task_is_refused(stack: Stack) -> None:
     with pytest.raises(InvalidTask, match=r"^items\[1\]\.key: "):
         stack.create("a", "")

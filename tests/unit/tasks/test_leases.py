@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 
 class Outside:
-    """A service whose every call counts. fails: what the next calls do after, or before, the effect."""
+    """A service that counts every call. fails: the faults of the next calls, after or before the effect."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -49,7 +49,7 @@ def world_with(unknown: Unknown) -> tuple[TaskWorld, Outside]:
     return TaskWorld(dynamodb.client(), outside, Work("Ship", unknown), resolve), outside
 
 
-def test_a_retry_of_an_unknown_outcome_asks_the_outside_system() -> None:
+def test_retry_of_an_unknown_outcome_asks_the_outside_system() -> None:
     world, outside = world_with(Unknown.RESOLVE)
     key = world.create("a", task_type="leased")
     _cut_off(world, outside, key)
@@ -60,7 +60,7 @@ def test_a_retry_of_an_unknown_outcome_asks_the_outside_system() -> None:
     assert len(outside.calls) == 1
 
 
-def test_a_held_item_fails_until_a_person_decides() -> None:
+def test_held_item_fails_until_a_person_decides() -> None:
     world, outside = world_with(Unknown.HOLD)
     key = world.create("a", task_type="leased")
     _cut_off(world, outside, key)
@@ -78,7 +78,7 @@ def test_a_held_item_fails_until_a_person_decides() -> None:
     assert len(outside.calls) == 1
 
 
-def test_a_retry_of_a_certain_failure_is_new_work() -> None:
+def test_retry_of_a_certain_failure_is_new_work() -> None:
     world, outside = world_with(Unknown.HOLD)
     key = world.create("a", task_type="leased")
     outside.fails = Refused("no stock")
@@ -91,8 +91,8 @@ def test_a_retry_of_a_certain_failure_is_new_work() -> None:
     assert len(outside.calls) == 1
 
 
-def test_a_result_that_was_stored_by_a_cut_off_invocation_is_replayed() -> None:
-    """The work is done and its lease completed; the invocation dies before the item's row is written."""
+def test_result_stored_by_an_interrupted_invocation_is_replayed() -> None:
+    """The work is done and its lease completed; the invocation crashes before it writes the item's row."""
     world, outside = world_with(Unknown.HOLD)
     key = world.create("a", task_type="leased")
     world.start(key)
@@ -107,8 +107,8 @@ def test_a_result_that_was_stored_by_a_cut_off_invocation_is_replayed() -> None:
     assert len(outside.calls) == 1
 
 
-def test_the_lease_of_an_item_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a late retry would take an unknown outcome for work that was never begun."""
+def test_item_lease_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a late retry would take an unknown outcome for work that was never started."""
     world, _ = world_with(Unknown.HOLD)
     monkeypatch.setenv("TASK_LIFETIME_DAYS", str(LIFETIME.days))
     monkeypatch.setenv("IDEMPOTENCY_TABLE", world.records)
@@ -121,7 +121,7 @@ def test_the_lease_of_an_item_outlives_its_task(monkeypatch: pytest.MonkeyPatch)
 
 
 def _cut_off(world: TaskWorld, outside: Outside, key: Any) -> None:
-    """The item's effect happens, and nothing more is written; then the execution is stopped."""
+    """Let the item's effect happen, and nothing more be written; then stop the execution."""
     world.start(key)
     outside.fails = Killed()
     with pytest.raises(Killed):

@@ -1,4 +1,4 @@
-"""What tasks ask of Lambda, SNS and Step Functions, and what their failures mean."""
+"""Tasks' calls of Lambda, SNS and Step Functions, and the meaning of their errors."""
 
 import io
 import json
@@ -21,7 +21,7 @@ SUMMARY = {"sha256": "5891b5b5", "size": 6, "lines": 1}
 
 
 class Lambda:
-    """Answers in turn: a body, the error of a function, or what the call raises."""
+    """A Lambda client with these answers in turn: a body, the error of a function, or an error of the call."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers, self.jobs = [*answers], set[str]()
@@ -41,20 +41,20 @@ def run(client: Lambda) -> dict[str, Any]:
     return handler(ITEM, Run("key-1", clock() + timedelta(seconds=60)))
 
 
-def test_a_job_that_is_in_progress_is_asked_for_again() -> None:
+def test_job_in_progress_is_polled_again() -> None:
     client = Lambda(None, None, SUMMARY)
 
     assert run(client) == {"sha256": "5891b5b5", "size": 6}
     assert client.jobs == {"key-1"}
 
 
-def test_a_job_that_goes_on_too_long_is_left_to_the_next_try() -> None:
+def test_slow_job_is_left_to_the_next_attempt() -> None:
     with pytest.raises(JobUnfinished):
         run(Lambda(*[None] * 100))
 
 
 @pytest.mark.parametrize("kind", ["ObjectNotReadable", "InvalidJob"])
-def test_a_job_that_fails_for_good_fails_the_item(kind: str) -> None:
+def test_permanently_failed_job_fails_the_item(kind: str) -> None:
     with pytest.raises(JobFailed, match=rf"^{kind}: jobs/a.bin: NoSuchKey"):
         run(Lambda({"errorType": kind, "errorMessage": "jobs/a.bin: NoSuchKey"}))
 
@@ -70,12 +70,12 @@ def test_a_job_that_fails_for_good_fails_the_item(kind: str) -> None:
     ],
     ids=str,
 )
-def test_anything_else_is_worth_another_try(answer: Any) -> None:
+def test_any_other_error_is_retried(answer: Any) -> None:
     with pytest.raises(JobUnfinished):
         run(Lambda(answer))
 
 
-def test_a_missing_permission_is_a_defect() -> None:
+def test_missing_permission_is_a_defect() -> None:
     with pytest.raises(ClientError):
         run(Lambda(error("AccessDeniedException", 403)))
 
@@ -83,7 +83,7 @@ def test_a_missing_permission_is_a_defect() -> None:
 @pytest.mark.parametrize(
     "failure", [error("Throttled"), error("InternalError", 500), ReadTimeoutError(endpoint_url="-")]
 )
-def test_an_alarm_that_sns_does_not_take_is_not_raised(world: TaskWorld, failure: Exception) -> None:
+def test_alarm_not_accepted_by_sns_is_not_raised(world: TaskWorld, failure: Exception) -> None:
     key = world.create("a")
     world.start(key)
     world.topic.fails = failure
@@ -93,7 +93,7 @@ def test_an_alarm_that_sns_does_not_take_is_not_raised(world: TaskWorld, failure
     assert world.task(key).open_since
 
 
-def test_an_execution_is_named_as_the_contract_says() -> None:
+def test_execution_name_matches_the_contract() -> None:
     name = TaskKey("tenant1", "task-1").execution(2)
 
     # printf 'tenant1\ntask-1' | sha256sum

@@ -45,7 +45,7 @@ def defect(_item: Text, _run: Run) -> None:
 @pytest.mark.parametrize(
     ("broken", "status"), [("", COMPLETED), ("b", PARTLY), ("abc", FAILED)], ids=["none", "some", "all"]
 )
-def test_a_tasks_status_is_computed_from_its_items(world: TaskWorld, broken: str, status: Status) -> None:
+def test_task_status_is_computed_from_its_items(world: TaskWorld, broken: str, status: Status) -> None:
     world.handle = failing(*broken)
     key = world.create("a", "b", "c")
 
@@ -57,7 +57,7 @@ def test_a_tasks_status_is_computed_from_its_items(world: TaskWorld, broken: str
     assert len(world.topic.messages) == bool(broken)
 
 
-def test_a_row_has_what_the_contract_names(world: TaskWorld) -> None:
+def test_row_has_the_attributes_of_the_contract(world: TaskWorld) -> None:
     world.handle = failing("b")
     key = world.create("a", "b")
     world.run(key)
@@ -76,7 +76,7 @@ def test_a_row_has_what_the_contract_names(world: TaskWorld) -> None:
     assert list(world.executions.executions) == [key.execution(1)]
 
 
-def test_an_alarm_counts_failed_items_and_names_the_first_ten(world: TaskWorld) -> None:
+def test_alarm_counts_failed_items_and_names_the_first_ten(world: TaskWorld) -> None:
     world.handle = failing("x")
     key = world.create("a", *["x"] * 12)
     world.run(key)
@@ -97,7 +97,7 @@ def test_an_alarm_counts_failed_items_and_names_the_first_ten(world: TaskWorld) 
     assert "is broken" not in message
 
 
-def test_an_alarm_that_was_not_sent_is_raised_later(world: TaskWorld) -> None:
+def test_unsent_alarm_is_raised_later(world: TaskWorld) -> None:
     world.handle = failing("a")
     key = world.create("a")
     world.topic.fails = AlertUnsent("SNS answers Throttled")
@@ -111,7 +111,7 @@ def test_an_alarm_that_was_not_sent_is_raised_later(world: TaskWorld) -> None:
     assert world.sweep()["open"] == 0
 
 
-def test_a_completed_item_is_never_done_again(world: TaskWorld) -> None:
+def test_completed_item_is_never_repeated(world: TaskWorld) -> None:
     done: list[str] = []
     world.handle = lambda item, _run: done.append(item.text)
     key = world.create("a")
@@ -121,7 +121,7 @@ def test_a_completed_item_is_never_done_again(world: TaskWorld) -> None:
     assert done == ["a"]
 
 
-def test_an_item_goes_on_after_a_transient_error(world: TaskWorld) -> None:
+def test_item_continues_after_a_transient_error(world: TaskWorld) -> None:
     key = world.create("a")
     world.start(key)
 
@@ -135,7 +135,7 @@ def test_an_item_goes_on_after_a_transient_error(world: TaskWorld) -> None:
     assert world.row(key, 1)["attempts"] == 2
 
 
-def test_a_defect_fails_the_item_and_hides_its_message(world: TaskWorld) -> None:
+def test_defect_fails_the_item_and_hides_its_message(world: TaskWorld) -> None:
     world.handle = defect
     key = world.create("a")
     world.start(key)
@@ -147,7 +147,7 @@ def test_a_defect_fails_the_item_and_hides_its_message(world: TaskWorld) -> None
     assert "tok_visa" not in str(world.row(key, 1))
 
 
-def test_a_result_that_does_not_fit_fails_the_item(world: TaskWorld) -> None:
+def test_oversized_result_fails_the_item(world: TaskWorld) -> None:
     world.handle = lambda _item, _run: "x" * 5000
     key = world.create("a")
 
@@ -155,8 +155,8 @@ def test_a_result_that_does_not_fit_fails_the_item(world: TaskWorld) -> None:
     assert world.row(key, 1)["error"]["type"] == "ResultTooLarge"
 
 
-def test_the_newest_invocation_of_an_item_decides(world: TaskWorld) -> None:
-    """The first one goes on too long, a second one begins, and then the first one ends."""
+def test_newest_invocation_of_an_item_decides(world: TaskWorld) -> None:
+    """The first one runs too long, a second one starts, and then the first one ends."""
     key = world.create("a")
     world.start(key)
     answers: list[Status] = []
@@ -172,7 +172,7 @@ def test_the_newest_invocation_of_an_item_decides(world: TaskWorld) -> None:
     assert world.row(key, 1)["result"] == "of the second"
 
 
-def test_an_item_whose_function_died_fails_with_its_error(world: TaskWorld) -> None:
+def test_item_whose_function_crashed_fails_with_its_error(world: TaskWorld) -> None:
     key = world.create("a", "b")
     _die(world, key, 1)
     world.run_item(key, 2)
@@ -185,7 +185,7 @@ def test_an_item_whose_function_died_fails_with_its_error(world: TaskWorld) -> N
     assert world.row(key, 1)["error"]["type"] == "Lambda.Unknown"
 
 
-def test_a_cut_off_task_lists_what_it_leaves(world: TaskWorld) -> None:
+def test_interrupted_task_lists_unfinished_items(world: TaskWorld) -> None:
     key = world.create("a", "b", "c")
     _die(world, key, 2)
     world.run_item(key, 1)
@@ -203,7 +203,7 @@ def test_a_cut_off_task_lists_what_it_leaves(world: TaskWorld) -> None:
     assert len(world.topic.messages) == 1
 
 
-def test_an_invocation_that_outlives_its_execution_keeps_its_outcome(world: TaskWorld) -> None:
+def test_invocation_that_outlives_its_execution_keeps_its_outcome(world: TaskWorld) -> None:
     key = world.create("a")
     world.start(key)
 
@@ -218,7 +218,7 @@ def test_an_invocation_that_outlives_its_execution_keeps_its_outcome(world: Task
 
 
 @pytest.mark.parametrize("attempt", [1, 2])
-def test_a_late_iteration_changes_nothing_after_the_end(world: TaskWorld, attempt: int) -> None:
+def test_late_iteration_changes_nothing_after_the_end(world: TaskWorld, attempt: int) -> None:
     world.handle = failing("a")
     key = world.create("a")
     if attempt == 2:
@@ -235,7 +235,7 @@ def test_a_late_iteration_changes_nothing_after_the_end(world: TaskWorld, attemp
     assert world.run(key, attempt + 1) is COMPLETED
 
 
-def test_a_late_iteration_of_an_old_attempt_leaves_the_new_one_alone(world: TaskWorld) -> None:
+def test_late_iteration_of_an_old_attempt_does_not_affect_the_new_one(world: TaskWorld) -> None:
     world.handle = failing("a")
     key = world.create("a")
     world.run(key)
@@ -252,7 +252,7 @@ def test_a_late_iteration_of_an_old_attempt_leaves_the_new_one_alone(world: Task
     assert world.row(key, 1)["attempts"] == 2
 
 
-def test_a_late_end_of_an_old_attempt_leaves_the_new_one_alone(world: TaskWorld) -> None:
+def test_late_end_of_an_old_attempt_does_not_affect_the_new_one(world: TaskWorld) -> None:
     world.handle = failing("a")
     key = world.create("a")
     world.run(key)
@@ -265,7 +265,7 @@ def test_a_late_end_of_an_old_attempt_leaves_the_new_one_alone(world: TaskWorld)
     assert world.task(key).status is Status.CREATED
 
 
-def test_only_the_tasks_own_execution_starts_it(world: TaskWorld) -> None:
+def test_only_the_execution_of_a_task_starts_it(world: TaskWorld) -> None:
     key = world.create("a")
     by_hand = StateInput(tenant_code=TENANT, task_id="t-1", attempt=1, execution="by-hand")
 
@@ -274,7 +274,7 @@ def test_only_the_tasks_own_execution_starts_it(world: TaskWorld) -> None:
     assert world.task(key).status is Status.CREATED
 
 
-def test_no_item_begins_after_the_tasks_time(world: TaskWorld) -> None:
+def test_no_item_starts_after_the_task_deadline(world: TaskWorld) -> None:
     key = world.create("a", "b")
     world.start(key)
     world.run_item(key, 1)
@@ -289,7 +289,7 @@ def test_no_item_begins_after_the_tasks_time(world: TaskWorld) -> None:
 # Retry
 
 
-def test_a_retry_runs_only_failed_items_and_keeps_the_history(world: TaskWorld) -> None:
+def test_retry_runs_only_failed_items_and_keeps_the_history(world: TaskWorld) -> None:
     world.handle = failing("b", "c")
     key = world.create("a", "b", "c")
     world.run(key)
@@ -307,7 +307,7 @@ def test_a_retry_runs_only_failed_items_and_keeps_the_history(world: TaskWorld) 
     assert len(world.topic.messages) == 2
 
 
-def test_a_repeated_retry_answers_the_same(world: TaskWorld) -> None:
+def test_repeated_retry_returns_the_same(world: TaskWorld) -> None:
     world.handle = failing("b")
     key = world.create("a", "b")
     world.run(key)
@@ -322,7 +322,7 @@ def test_a_repeated_retry_answers_the_same(world: TaskWorld) -> None:
     assert world.task(key).attempt == 2
 
 
-def test_a_late_duplicate_that_names_its_attempt_does_not_retry_the_next_failures(world: TaskWorld) -> None:
+def test_late_duplicate_naming_its_attempt_does_not_retry_later_failures(world: TaskWorld) -> None:
     world.handle = failing("a")
     key = world.create("a")
     world.run(key)
@@ -333,7 +333,7 @@ def test_a_late_duplicate_that_names_its_attempt_does_not_retry_the_next_failure
     assert world.retry(key)["attempt"] == 3
 
 
-def test_a_retry_first_raises_the_alarm_of_the_attempt_before(world: TaskWorld) -> None:
+def test_retry_first_raises_the_alarm_of_the_previous_attempt(world: TaskWorld) -> None:
     world.handle = failing("a")
     key = world.create("a")
     world.topic.fails = AlertUnsent("SNS answers Throttled")
@@ -344,7 +344,7 @@ def test_a_retry_first_raises_the_alarm_of_the_attempt_before(world: TaskWorld) 
     assert [one["content"]["execution"] for one in world.topic.messages] == [key.execution(1)]
 
 
-def test_a_late_end_raises_no_alarm_once_a_retry_has_begun(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_end_raises_no_alarm_once_a_retry_has_begun(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.handle = failing("a")
     key = world.create("a")
     world.topic.fails = AlertUnsent("SNS answers Throttled")
@@ -366,7 +366,7 @@ def test_a_late_end_raises_no_alarm_once_a_retry_has_begun(world: TaskWorld, mon
     assert "1 of 1 items failed" in alarm["content"]["error_message"]
 
 
-def test_a_retry_is_refused_with_the_reason(world: TaskWorld) -> None:
+def test_retry_is_refused_with_the_reason(world: TaskWorld) -> None:
     with pytest.raises(InvalidTask, match=r"^task_id: no such task"):
         world.retry(TaskKey(TENANT, "unknown"))
     key = world.create("a")
@@ -388,7 +388,7 @@ def test_a_retry_is_refused_with_the_reason(world: TaskWorld) -> None:
 # Sweep
 
 
-def test_the_sweep_starts_a_task_whose_record_was_lost(world: TaskWorld) -> None:
+def test_sweep_starts_a_task_whose_record_was_lost(world: TaskWorld) -> None:
     key = world.create("a")
     world.executions.executions.clear()
     assert world.sweep()["running"] == 1
@@ -399,7 +399,7 @@ def test_the_sweep_starts_a_task_whose_record_was_lost(world: TaskWorld) -> None
     assert world.sweep()["running"] == 1
 
 
-def test_the_sweep_ends_a_task_whose_event_was_lost(world: TaskWorld) -> None:
+def test_sweep_ends_a_task_whose_event_was_lost(world: TaskWorld) -> None:
     key = world.create("a")
     world.start(key)
     world.executions.executions[key.execution(1)].update(status="FAILED", error="States.Runtime")
@@ -416,7 +416,7 @@ def test_the_sweep_ends_a_task_whose_event_was_lost(world: TaskWorld) -> None:
 ACTION = ActionRequest(task_type="repeatable", tenant_code=TENANT, task_id="q-1", item={"text": "a"})
 
 
-def test_a_task_by_the_queue_needs_no_machine(world: TaskWorld) -> None:
+def test_queue_task_needs_no_machine(world: TaskWorld) -> None:
     key = TaskKey(TENANT, "q-1")
 
     assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
@@ -426,14 +426,14 @@ def test_a_task_by_the_queue_needs_no_machine(world: TaskWorld) -> None:
     assert world.row(key, 1)["attempts"] == 1
 
 
-def test_a_message_leaves_a_task_of_the_machine_alone(world: TaskWorld) -> None:
+def test_message_does_not_affect_a_task_of_the_machine(world: TaskWorld) -> None:
     key = world.create("a", task_id="q-1")
 
     assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is Status.CREATED
     assert world.row(key, 1)["attempts"] == 0
 
 
-def test_a_message_that_comes_again_goes_on(world: TaskWorld) -> None:
+def test_redelivered_message_resumes(world: TaskWorld) -> None:
     world.handle = unavailable
     with pytest.raises(StoreUnavailable):
         world.queued.run(ACTION, world.now + TIMEOUT, world.now)
@@ -457,7 +457,7 @@ def given_up(world: TaskWorld) -> TaskKey:
     return key
 
 
-def test_a_redriven_message_runs_a_task_that_the_sweep_has_ended(world: TaskWorld, given_up: TaskKey) -> None:
+def test_redriven_message_runs_a_task_ended_by_the_sweep(world: TaskWorld, given_up: TaskKey) -> None:
     key = given_up
 
     assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
@@ -468,7 +468,7 @@ def test_a_redriven_message_runs_a_task_that_the_sweep_has_ended(world: TaskWorl
 
 
 @pytest.mark.usefixtures("given_up")
-def test_a_redriven_message_goes_on_if_the_sdk_repeats_the_retry(
+def test_redriven_message_resumes_if_the_sdk_repeats_the_retry(
     world: TaskWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     retry = TasksTable.retry
@@ -477,7 +477,7 @@ def test_a_redriven_message_goes_on_if_the_sdk_repeats_the_retry(
     assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is COMPLETED
 
 
-def test_a_redriven_message_raises_an_alarm_that_is_due_first(world: TaskWorld) -> None:
+def test_redriven_message_raises_a_due_alarm_first(world: TaskWorld) -> None:
     key = TaskKey(TENANT, "q-1")
     world.handle = unavailable
     with pytest.raises(StoreUnavailable):
@@ -492,7 +492,7 @@ def test_a_redriven_message_raises_an_alarm_that_is_due_first(world: TaskWorld) 
     assert (world.task(key).attempt, len(world.topic.messages)) == (2, 1)
 
 
-def test_a_retry_finds_the_attempt_that_a_redriven_message_has_begun(world: TaskWorld, given_up: TaskKey) -> None:
+def test_retry_finds_the_attempt_started_by_a_redriven_message(world: TaskWorld, given_up: TaskKey) -> None:
     world.handle = unavailable
     with pytest.raises(StoreUnavailable):
         world.queued.run(ACTION, world.now + TIMEOUT, world.now)
@@ -501,7 +501,7 @@ def test_a_retry_finds_the_attempt_that_a_redriven_message_has_begun(world: Task
     assert world.executions.executions == {}
 
 
-def test_a_message_leaves_a_task_alone_whose_item_has_failed(world: TaskWorld) -> None:
+def test_message_does_not_affect_a_task_with_a_failed_item(world: TaskWorld) -> None:
     world.handle = failing("a")
     assert world.queued.run(ACTION, world.now + TIMEOUT, world.now) is FAILED
     world.handle = failing()
@@ -510,7 +510,7 @@ def test_a_message_leaves_a_task_alone_whose_item_has_failed(world: TaskWorld) -
     assert world.row(TaskKey(TENANT, "q-1"), 1)["attempts"] == 1
 
 
-def test_a_defect_by_the_queue_ends_the_task(world: TaskWorld) -> None:
+def test_defect_in_a_queue_task_ends_the_task(world: TaskWorld) -> None:
     world.handle = defect
     with pytest.raises(LookupError):
         world.queued.run(ACTION, world.now + TIMEOUT, world.now)
@@ -520,7 +520,7 @@ def test_a_defect_by_the_queue_ends_the_task(world: TaskWorld) -> None:
 
 
 def _die(world: TaskWorld, key: TaskKey, number: int) -> None:
-    """Begin an item, and write nothing more."""
+    """Start an item, and write nothing more."""
 
     class Killed(BaseException):
         pass

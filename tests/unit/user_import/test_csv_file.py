@@ -43,7 +43,7 @@ def in_chunks(data: bytes, size: int) -> Iterator[bytes]:
 
 
 @given(st.text(st.sampled_from('a",\n\r'), max_size=40), st.integers(1, 41))
-def test_the_size_of_the_chunks_makes_no_difference(text: str, size: int) -> None:
+def test_chunk_size_makes_no_difference(text: str, size: int) -> None:
     def found(size: int) -> object:
         try:
             return list(records(in_chunks(text.encode(), size)))
@@ -56,7 +56,7 @@ def test_the_size_of_the_chunks_makes_no_difference(text: str, size: int) -> Non
 @pytest.mark.parametrize("mark", [b"", BOM], ids=["bare", "with a mark"])
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("last", [b"", b"end"], ids=["with a last line end", "without"])
-def test_encodings_and_line_ends(mark: bytes, line_end: bytes, last: bytes) -> None:
+def test_encodings_and_line_endings_are_read(mark: bytes, line_end: bytes, last: bytes) -> None:
     data = mark + line_end.join([b"a,b", b"", b"  ", b'"c\n""d""",e'])
     data += b"" if last else line_end
     found = list(records([data]))
@@ -66,17 +66,17 @@ def test_encodings_and_line_ends(mark: bytes, line_end: bytes, last: bytes) -> N
 
 
 @pytest.mark.parametrize("blank", [b",", b" , ", b'"",\t', "\u3000,\u200b".encode(), b'"" ,', b'"\n",'])
-def test_row_of_empty_cells_keeps_its_number_and_is_no_row(blank: bytes) -> None:
+def test_row_of_empty_cells_keeps_its_number_and_is_not_a_row(blank: bytes) -> None:
     found = list(records([b"a,b\n" + blank + b"\n\n", b"c,d\n" + blank]))
 
     assert [(record.number, record.data) for record in found] == [(0, b"a,b"), (2, b"c,d")]
 
 
-def test_row_of_bytes_0_is_damage_and_no_empty_row() -> None:
+def test_row_of_null_bytes_is_damage_not_an_empty_row() -> None:
     assert [record.number for record in records([b"a,b\n\0\0,\n"])] == [0, 1]
 
 
-def test_an_empty_file_has_no_records() -> None:
+def test_empty_file_has_no_records() -> None:
     assert list(records([])) == []
     assert list(records([b"", BOM])) == []
 
@@ -97,22 +97,22 @@ def test_unclosed_quote_is_reported_with_its_row(data: bytes, place: str) -> Non
 
 @pytest.mark.parametrize("size", [100, 10**6])
 @pytest.mark.parametrize(("end", "error"), [(b"", UnclosedQuote), (b'"\nc\n', RowTooLong)])
-def test_a_row_without_an_end_does_not_fill_the_memory(size: int, end: bytes, error: type[ImportRefused]) -> None:
+def test_unterminated_row_does_not_fill_the_memory(size: int, end: bytes, error: type[ImportRefused]) -> None:
     data = b'a\nb\n"' + b"x,\n" * MAX_ROW + end
 
     with pytest.raises(error, match=r"^row 2 "):
         list(records(in_chunks(data, size)))
 
 
-def test_a_row_at_the_limit_is_read() -> None:
+def test_row_at_the_limit_is_read() -> None:
     longest = b"x" * MAX_ROW
 
     assert [record.data for record in records([b"a\n", longest, b"\n"])] == [b"a", longest]
 
 
 @pytest.mark.slow
-def test_memory_is_constant() -> None:
-    """1.2 MB of rows in less than half of it: the file, or one number for each row, would need more."""
+def test_memory_use_is_constant() -> None:
+    """It reads 1.2 MB of rows in less than half of that: the file, or one number for each row, would need more."""
 
     def chunks() -> Iterator[bytes]:
         for _ in range(20):
@@ -136,7 +136,7 @@ def test_memory_is_constant() -> None:
         b' No. ,"username",default_password ,first_name, last_name',
     ],
 )
-def test_a_header_names_the_columns_in_any_order(header: bytes) -> None:
+def test_header_names_the_columns_in_any_order(header: bytes) -> None:
     columns = parse_header(header)
 
     assert set(REQUIRED_COLUMNS) <= set(columns) <= {*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS}
@@ -166,21 +166,21 @@ def test_a_header_names_the_columns_in_any_order(header: bytes) -> None:
         (HEADER + b"\xe9", "UTF-8"),
     ],
 )
-def test_a_wrong_header_is_explained_and_not_repeated(header: bytes, problem: str) -> None:
+def test_invalid_header_is_explained_and_not_repeated(header: bytes, problem: str) -> None:
     with pytest.raises(InvalidHeader, match=problem) as refused:
         parse_header(header)
 
     assert not any(word in str(refused.value) for word in ("taro", "Yamada", "Passw0rd", "salary"))
 
 
-def test_a_row_is_read_by_its_columns() -> None:
+def test_row_is_read_by_its_columns() -> None:
     row = parse_row('2,"a,b","c""d",É,\n'.strip().encode(), ("No.", "username", "default_password", "x", "y"))
 
     assert row == {"No.": "2", "username": "a,b", "default_password": 'c"d', "x": "É", "y": ""}
 
 
 @pytest.mark.parametrize("columns", [HEADER + b",", HEADER + b",,  ,\xe2\x80\x8b"])
-def test_empty_columns_at_the_end_are_none(columns: bytes) -> None:
+def test_trailing_empty_columns_are_ignored(columns: bytes) -> None:
     names = parse_header(columns)
 
     assert names == parse_header(HEADER)
@@ -202,7 +202,7 @@ def test_text_after_a_closing_quote_is_refused(data: bytes, error: type[InvalidR
 
 
 @pytest.mark.parametrize("data", [b"1,2", b"1,2,3,4", b"", b'"1,2,3"'])
-def test_cells_and_columns_must_be_as_many(data: bytes) -> None:
+def test_cell_count_must_match_the_columns(data: bytes) -> None:
     with pytest.raises(WrongColumnCount):
         parse_row(data, ("a", "b", "c"))
 
@@ -214,7 +214,7 @@ def test_other_encodings_are_named() -> None:
 
 @given(st.lists(st.lists(TEXTS_OF_CP932, min_size=2, max_size=4), min_size=1, max_size=6), st.integers(1, 40))
 def test_cp932_rows_are_found_with_any_trail_bytes(rows: list[list[str]], size: int) -> None:
-    """Trail bytes may be those of a backslash, a bar or a brace, and never end a cell or a row."""
+    """A trail byte may be that of a backslash, a bar or a brace, and never ends a cell or a row."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     data = text.getvalue().encode("cp932")
@@ -228,7 +228,7 @@ def test_cp932_rows_are_found_with_any_trail_bytes(rows: list[list[str]], size: 
 
 
 @given(st.tuples(st.integers(0), st.integers(0), st.integers(0)), st.integers(0))
-def test_a_pointer_travels_as_text(numbers: tuple[int, int, int], repeats: int) -> None:
+def test_pointer_is_serialized_as_text(numbers: tuple[int, int, int], repeats: int) -> None:
     pointer = RowPointer(*numbers, repeats)
 
     assert RowPointer.parse(str(pointer)) == pointer
@@ -240,6 +240,6 @@ def test_invalid_pointer_is_rejected(text: str) -> None:
         RowPointer.parse(text)
 
 
-def test_a_pointer_is_compact() -> None:
+def test_pointer_is_compact() -> None:
     assert str(RowPointer(17, 1034, 88)) == "17:1034:88"
     assert str(RowPointer(17, 1034, 88, 5)) == "17:1034:88:5"

@@ -27,7 +27,7 @@ def row(number: int, names: tuple[str, str]) -> str:
         (JAPANESE, CP932, {"encoding_confirmed": True}, "^row 1 is not UTF-8"),
     ],
 )
-def test_a_file_in_another_encoding_creates_no_user(
+def test_file_in_another_encoding_creates_no_user(
     world: World, names: list[tuple[str, str]], written: str, said: dict[str, object], problem: str
 ) -> None:
     world.upload(*(row(number, one).encode(written) for number, one in enumerate(names, start=1)))
@@ -38,7 +38,7 @@ def test_a_file_in_another_encoding_creates_no_user(
     assert not any(name in str(refused.value) for one in names for name in one)
 
 
-def test_a_confirmed_file_is_imported_as_it_says(world: World) -> None:
+def test_confirmed_file_is_imported_as_confirmed(world: World) -> None:
     world.upload(row(1, ("ñ", "±")).encode())
     summary = world.run(key=KEY, encoding_confirmed=True)
 
@@ -47,7 +47,7 @@ def test_a_confirmed_file_is_imported_as_it_says(world: World) -> None:
 
 
 @pytest.mark.parametrize("padding", [0, 300], ids=["short", "longer than what Initialize reads"])
-def test_one_row_refuses_the_file_before_anything_is_created(world: World, padding: int) -> None:
+def test_one_bad_row_refuses_the_file_before_anything_is_created(world: World, padding: int) -> None:
     short = [row(number, PASSING[0]).encode(CP932) for number in range(1, 4)]
     rows = [*short, *(row(number, ("x" * 80, "y")).encode() for number in range(4, 4 + padding))]
     world.upload(*rows, row(9999, REVEALING).encode(CP932))

@@ -52,7 +52,7 @@ def bucket(bucket: Bucket) -> Bucket:
 
 @pytest.fixture
 def imports(bucket: Bucket) -> Imports:
-    """Without an instance."""
+    """Imports without an instance."""
     return Imports(Files(bucket, "TestFile_", 10), Instances(cast(Connect, None), "stepwise", "alias"), DEFAULTS)
 
 
@@ -69,7 +69,7 @@ def result_key(imports: Imports, finalized: Plan) -> str:
     return str(imports.count(CountCsvFiles(finalized, None))["result_key"])
 
 
-def test_an_import_begins_with_its_own_file(imports: Imports) -> None:
+def test_import_starts_with_its_own_file(imports: Imports) -> None:
     put(imports, **{ROOT_FILE: CSV, "manual/TestFile_20261122.csv": CSV})
 
     assert plan(imports).origin == ROOT_FILE
@@ -87,14 +87,14 @@ def test_retry_from_another_file_continues_the_same_import(imports: Imports) -> 
     assert result_key(imports, finalized) == ROOT_RESULT
 
 
-def test_a_validation_of_failed_rows_leaves_the_result_as_it_is(imports: Imports) -> None:
+def test_validation_of_failed_rows_leaves_the_result_unchanged(imports: Imports) -> None:
     put(imports, **{ROOT_FILE: CSV, ROOT_RESULT: FAILED})
     finalized = plan(imports, retry_of=ROOT_RESULT, validate_only=True)
 
     assert result_key(imports, finalized) == "UserCreateResult_20261121_validate_only.csv"
 
 
-def test_retry_without_a_key_reads_its_results_file_not_the_newest(imports: Imports) -> None:
+def test_retry_without_a_key_reads_the_file_of_its_result_not_the_newest(imports: Imports) -> None:
     put(imports, **{ROOT_FILE: CSV, "TestFile_20261122.csv": CSV, ROOT_RESULT: FAILED})
 
     assert plan(imports, retry_of=ROOT_RESULT).source.key == ROOT_FILE
@@ -104,7 +104,7 @@ def test_retry_without_a_key_reads_its_results_file_not_the_newest(imports: Impo
     ("row", "error"),
     [("2,u,Passw0rd,山田,太郎".encode("cp932"), WrongEncoding), (b'2,u,Passw0rd,"Taro,Yamada', UnclosedQuote)],
 )
-def test_a_short_file_is_checked_whole_before_an_instance_is_created(
+def test_short_file_is_checked_in_full_before_an_instance_is_created(
     imports: Imports, row: bytes, error: type[Exception]
 ) -> None:
     put(imports, **{ROOT_FILE: CSV + row + b"\n"})
@@ -113,7 +113,7 @@ def test_a_short_file_is_checked_whole_before_an_instance_is_created(
         plan(imports)
 
 
-def test_a_long_file_is_cut_off_where_it_may_be_and_its_header_is_read(imports: Imports) -> None:
+def test_long_file_is_cut_at_a_safe_place_and_its_header_is_read(imports: Imports) -> None:
     put(imports, **{ROOT_FILE: CSV + "2,u,Passw0rd,山田,太郎\n".encode() * 1000})
 
     assert plan(imports).source.key == ROOT_FILE
@@ -126,7 +126,7 @@ def test_plan_of_an_earlier_release_has_its_result_beside_its_file(imports: Impo
 
 
 @pytest.mark.parametrize("key", ["backup/TestFile_20261121.csv", "/TestFile_20261121.csv", "TestFile_x.csv"])
-def test_a_file_that_would_not_expire_is_not_imported(imports: Imports, key: str) -> None:
+def test_file_that_would_not_expire_is_not_imported(imports: Imports, key: str) -> None:
     put(imports, **{key: CSV})
 
     with pytest.raises(InvalidImport, match=r"^key: must"):
@@ -164,7 +164,7 @@ def test_denied_object_may_be_missing(bucket: Bucket) -> None:
 
 
 class RetriedPuts:
-    """A client of S3 whose every put loses its first answer, and is sent again by the SDK."""
+    """An S3 client whose every put loses its first answer, and is sent again by the SDK."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -178,7 +178,7 @@ class RetriedPuts:
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_put_that_the_sdk_repeats_is_still_this_imports_result(imports: Imports, announced: bool) -> None:
+def test_sdk_retry_of_a_put_is_still_the_result_of_this_import(imports: Imports, announced: bool) -> None:
     bucket = Bucket(RetriedPuts(imports.files.bucket.client), imports.files.bucket.name)  # type: ignore[arg-type]
     files, note = dataclasses.replace(imports.files, bucket=bucket), {"import-id": "import-1"}
     if announced:
@@ -190,7 +190,7 @@ def test_a_put_that_the_sdk_repeats_is_still_this_imports_result(imports: Import
     assert [one.succeeded for one in files.earlier(bucket.source(ROOT_RESULT))] == [True]
 
 
-def test_the_newest_import_owns_the_key_of_its_file(imports: Imports) -> None:
+def test_newest_import_owns_the_key_of_its_file(imports: Imports) -> None:
     files, done = imports.files, [Result(1, succeeded=True)]
     older, newer = ({"import-id": f"import-{n}", "import-began": f"2026-11-21T09:00:0{n}+00:00"} for n in (1, 2))
     own = ResultKey.parse(ROOT_RESULT)
@@ -203,8 +203,8 @@ def test_the_newest_import_owns_the_key_of_its_file(imports: Imports) -> None:
     assert files.bucket.stored(ROOT_RESULT).metadata["import-id"] == "import-2"
 
 
-def test_an_import_of_an_earlier_release_gives_way(imports: Imports) -> None:
-    """Its plan does not say when it began, and it may be redriven for two weeks."""
+def test_import_of_an_earlier_release_gives_way(imports: Imports) -> None:
+    """Its plan does not say when it started, and it may be redriven for two weeks."""
     files, done = imports.files, [Result(1, succeeded=True)]
     files.register(ROOT_RESULT, done, {"import-id": "import-2", "import-began": "2026-11-21T09:00:02+00:00"})
     keys = [write(ROOT_RESULT, done, {"import-id": "import-1"}).key for write in (files.announce, files.register)]
@@ -213,8 +213,8 @@ def test_an_import_of_an_earlier_release_gives_way(imports: Imports) -> None:
     assert ROOT_RESULT not in keys
 
 
-def test_a_newer_import_takes_the_key_back(imports: Imports) -> None:
-    """An older import's put was under way when the newer one announced its result."""
+def test_newer_import_takes_the_key_back(imports: Imports) -> None:
+    """An older import's put was in flight when the newer one announced its result."""
     files = imports.files
     older, newer = ({"import-id": f"import-{n}", "import-began": f"2026-11-21T09:00:0{n}+00:00"} for n in (1, 2))
     files.announce(ROOT_RESULT, [], newer)
@@ -223,7 +223,7 @@ def test_a_newer_import_takes_the_key_back(imports: Imports) -> None:
     assert files.register(ROOT_RESULT, [Result(1, succeeded=True)], newer).key == ROOT_RESULT
 
 
-def test_a_repeated_announcement_changes_nothing(imports: Imports) -> None:
+def test_repeated_announcement_changes_nothing(imports: Imports) -> None:
     files, note = imports.files, {"import-id": "import-1"}
     files.announce(ROOT_RESULT, [], note)
     registered = files.register(ROOT_RESULT, [Result(1, succeeded=True)], note)
@@ -232,7 +232,7 @@ def test_a_repeated_announcement_changes_nothing(imports: Imports) -> None:
     assert files.bucket.source(ROOT_RESULT) == registered
 
 
-def test_a_reset_is_refused_where_the_stack_does_not_allow_it(imports: Imports) -> None:
+def test_reset_is_refused_unless_the_stack_allows_it(imports: Imports) -> None:
     with pytest.raises(InvalidImport, match=r"^reset: .*AllowReset=true"):
         plan(imports, reset=True)
 
@@ -247,12 +247,12 @@ def test_a_reset_is_refused_where_the_stack_does_not_allow_it(imports: Imports) 
         ("arn:aws:connect:us-east-1:1:instance/*", "c", "c"),
     ],
 )
-def test_the_stack_says_which_instances_an_input_may_name(arns: str, named: str | None, chosen: str | None) -> None:
+def test_stack_says_which_instances_an_input_may_name(arns: str, named: str | None, chosen: str | None) -> None:
     assert AllowedInstances.parse(arns).chosen(named) == chosen
 
 
 @pytest.mark.parametrize("arns", ["", "arn:aws:connect:us-east-1:1:instance/a"])
-def test_another_instance_is_refused_before_connect_is_asked(imports: Imports, arns: str) -> None:
+def test_other_instance_is_refused_before_connect_is_called(imports: Imports, arns: str) -> None:
     put(imports, **{ROOT_FILE: CSV})
     instances = dataclasses.replace(imports.instances, allowed=AllowedInstances.parse(arns))
 

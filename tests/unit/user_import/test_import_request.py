@@ -68,7 +68,7 @@ def test_malformed_variable_is_named(document: Any, field: str) -> None:
         parse_request(document)
 
 
-def test_the_failed_rows_of_a_validation_may_be_validated_again() -> None:
+def test_failed_rows_of_a_validation_may_be_validated_again() -> None:
     assert parse_request({"retry_of": VALIDATION, "validate_only": True}).retried is not None
 
 
@@ -82,7 +82,7 @@ def test_the_failed_rows_of_a_validation_may_be_validated_again() -> None:
         "UserCreateResult_20261121_validate_only_of_a_of_b.csv",
     ],
 )
-def test_the_key_of_a_result_is_written_as_it_is_read(key: str) -> None:
+def test_result_key_is_written_as_it_is_read(key: str) -> None:
     assert str(ResultKey.parse(key)) == key
 
 
@@ -104,11 +104,11 @@ def test_the_key_of_a_result_is_written_as_it_is_read(key: str) -> None:
         ("TestFile_20261121.csv\n", None),
     ],
 )
-def test_a_file_is_known_by_the_date_in_its_name(key: str, date: str | None) -> None:
+def test_file_is_identified_by_the_date_in_its_name(key: str, date: str | None) -> None:
     assert date_in_name(key, "TestFile_") == date
 
 
-def test_the_name_of_an_execution_derives_from_the_upload() -> None:
+def test_name_of_an_execution_derives_from_the_upload() -> None:
     name = execution_name("bucket", "TestFile_20261121.csv", "v1", "20261121")
 
     assert name == execution_name("bucket", "TestFile_20261121.csv", "v1", "20261121")

@@ -27,7 +27,7 @@ CORRECTED: dict[str, list[Row]] = {
 
 
 def check(world: World, rows: list[Row], results: list[Result]) -> None:
-    """The invariant: one result for each row, and a success is the row's own user, or names the difference."""
+    """Check the invariant: one result for each row, and a success is the row's own user, or names the difference."""
     users = world.users
     assert [result.csv_row for result in results] == list(range(1, len(rows) + 1))
     ids = [result.user_id for result in results if result.succeeded]
@@ -64,7 +64,7 @@ def test_retry_never_gives_a_row_another_rows_user(world: World, rows: list[Row]
     assert first["run"] == sum(fresh)
 
 
-def test_only_rows_that_did_not_succeed_run_again(world: World) -> None:
+def test_only_unsuccessful_rows_run_again(world: World) -> None:
     world.upload(ANN, BROKEN, CAT)
     world.run(key=KEY)
     kept = {result.user_id for result in world.results()} - {""}
@@ -98,7 +98,7 @@ def without_file(world: World) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forget", [without_note, without_file])
-def test_every_row_runs_if_it_is_not_known_what_the_result_is_of(world: World, forget: Any) -> None:
+def test_every_row_runs_if_the_source_of_the_result_is_unknown(world: World, forget: Any) -> None:
     world.upload(ANN, BROKEN, CAT)
     world.run(key=KEY)
     before = world.results()
@@ -130,12 +130,12 @@ def test_retry_does_not_recreate_a_deleted_user_of_a_kept_row(world: World) -> N
     assert [user["Username"] for user in world.users.values()] == ["bob"]
 
 
-def test_a_retry_of_a_result_in_another_folder_names_its_field(world: World) -> None:
+def test_retry_of_a_result_in_another_folder_names_its_field(world: World) -> None:
     with pytest.raises(InvalidImport, match=r"^retry_of: "):
         world.run(retry_of=f"other/{RESULT}")
 
 
-def test_a_retry_with_rows_added_is_refused(world: World) -> None:
+def test_retry_with_rows_added_is_refused(world: World) -> None:
     world.upload(ANN)
     world.run(key=KEY)
     world.upload(ANN, BOB)
@@ -162,7 +162,7 @@ INTERLEAVINGS = list(combinations(range(6), 3))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", INTERLEAVINGS, ids=lambda places: "".join("ba"[n in places] for n in range(6)))
-def test_imports_of_two_versions_of_a_file_keep_their_results_apart(world: World, first: tuple[int, ...]) -> None:
+def test_imports_of_two_versions_of_a_file_keep_separate_results(world: World, first: tuple[int, ...]) -> None:
     """The import that started last owns the key; the other's result is beside it. Either can be retried."""
     files = [[ANN, BROKEN, CAT], [CAT, ANN, replace(BROKEN, username="dan")]]
     versions = [world.upload(*rows) for rows in files]
@@ -192,8 +192,8 @@ def numbers(world: World) -> list[int]:
     return [result.csv_row for result in world.results()]
 
 
-def test_rows_of_empty_cells_are_no_rows_of_any_import(world: World) -> None:
-    """Thousands of them, in a file of fewer rows than an import takes."""
+def test_rows_of_empty_cells_are_not_rows_of_any_import(world: World) -> None:
+    """There are thousands of them, in a file with fewer rows than an import accepts."""
     world.upload(BLANK, ANN, *[BLANK] * 3000, BROKEN)
     first = world.run(key=KEY)
     assert (first["rows"], first["succeeded"], numbers(world)) == (2, 1, [2, 3003])
@@ -215,7 +215,7 @@ def test_result_of_an_earlier_release_lists_rows_of_empty_cells(world: World, mo
 
 
 @pytest.mark.parametrize("rows", [[ANN, BLANK, BOB, CAT], [ANN], [BLANK, BLANK, ANN]])
-def test_rows_are_counted_without_those_of_empty_cells(world: World, rows: list[Row | bytes]) -> None:
+def test_rows_are_counted_without_rows_of_empty_cells(world: World, rows: list[Row | bytes]) -> None:
     world.upload(ANN, BLANK, BROKEN)
     world.run(key=KEY)
     world.upload(*rows)
@@ -235,7 +235,7 @@ def test_rows_are_counted_without_those_of_empty_cells(world: World, rows: list[
         (f'"{HEADER}\n'.encode(), UnclosedQuote, "the header opens a quote"),
     ],
 )
-def test_refusal_of_a_file_says_what_was_found(
+def test_file_refusal_says_what_was_found(
     world: World, start: bytes, error: type[ImportRefused], what: str, size: int
 ) -> None:
     world.bucket.put(KEY, start + b"x,\n" * size, {})
@@ -245,7 +245,7 @@ def test_refusal_of_a_file_says_what_was_found(
     assert world.users == {}
 
 
-def test_empty_file_of_users_has_no_bytes(world: World) -> None:
+def test_empty_user_file_has_no_bytes(world: World) -> None:
     world.bucket.put(KEY, b"", {})
 
     with pytest.raises(InvalidHeader, match="no bytes"):

@@ -28,27 +28,27 @@ CODES = st.from_regex(r"[A-Za-z0-9_.]{1,40}", fullmatch=True)
 
 
 @given(st.builds(Outcome, st.integers(1), CODES | st.just(""), st.uuids().map(str) | st.just("")))
-def test_an_outcome_travels_as_text(outcome: Outcome) -> None:
+def test_outcome_is_serialized_as_text(outcome: Outcome) -> None:
     assert Outcome.parse(str(outcome)) == outcome
 
 
-def test_an_error_with_a_colon_in_its_name_is_read_all_the_same() -> None:
+def test_error_with_a_colon_in_its_name_is_parsed() -> None:
     assert Outcome.parse("7:odd:name:") == Outcome(7, "odd:name")
 
 
 @pytest.mark.parametrize("code", SENTENCES)
-def test_a_sentence_says_what_to_do_and_starts_with_the_code(code: str) -> None:
+def test_sentence_says_what_to_do_and_starts_with_the_code(code: str) -> None:
     assert explained(code).startswith(f"{code}: ")
     assert explained(code).endswith(".")
     assert len(explained(code)) < 200
 
 
-def test_an_error_that_is_not_listed_has_a_sentence_too() -> None:
+def test_unlisted_error_has_a_sentence_too() -> None:
     assert explained("Some.NewError").startswith("Some.NewError: The row failed")
     assert explained("=cmd|' /C calc'!A0").startswith("Unknown: ")
 
 
-def test_the_result_file_has_the_columns_of_the_contract() -> None:
+def test_result_file_has_the_columns_of_the_contract() -> None:
     data = write([Result.of(Outcome(4, user_id="u-1"), ARN), Result.of(Outcome(9, "PhoneInvalid"), ARN)])
     rows = list(csv.reader(io.StringIO(data.decode(), newline="")))
 
@@ -59,7 +59,7 @@ def test_the_result_file_has_the_columns_of_the_contract() -> None:
     ]
 
 
-def test_a_success_may_have_a_remark() -> None:
+def test_success_may_have_a_remark() -> None:
     outcome = Outcome(3, PASSWORD_NOT_SET, "u-1")
     (read_back,) = read(write([Result.of(outcome, ARN)]))
 
@@ -69,7 +69,7 @@ def test_a_success_may_have_a_remark() -> None:
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
-def test_no_cell_is_run_by_a_spreadsheet(start: str) -> None:
+def test_no_cell_is_executed_by_a_spreadsheet(start: str) -> None:
     data = write([Result(1, succeeded=False, user_id=f"{start}1+1", error_message=f"{start}cmd")])
     (_, row) = csv.reader(io.StringIO(data.decode(), newline=""))
 
@@ -78,13 +78,13 @@ def test_no_cell_is_run_by_a_spreadsheet(start: str) -> None:
 
 
 @given(st.lists(st.builds(Outcome, st.integers(1, 99), CODES | st.just(""), st.just("")), max_size=5))
-def test_a_result_file_is_read_back(outcomes: list[Outcome]) -> None:
+def test_result_file_is_read_back(outcomes: list[Outcome]) -> None:
     results = [Result.of(outcome, ARN) for outcome in outcomes]
 
     assert read(write(results)) == results
 
 
-def test_a_result_file_that_a_spreadsheet_has_saved_is_read_back() -> None:
+def test_result_file_saved_by_a_spreadsheet_is_read_back() -> None:
     saved = b"\xef\xbb\xbf" + ",".join(COLUMNS).encode() + b"\r\n1,1,SUCCESS,u,a,\r\n2,2,FALSE,,,x\r\n\r\n"
 
     assert [result.succeeded for result in read(saved)] == [True, False]
@@ -120,7 +120,7 @@ def test_every_row_has_one_result() -> None:
     assert results[2].error_message == explained("UserExists")
 
 
-def test_a_row_keeps_a_result_under_its_own_number() -> None:
+def test_row_keeps_a_result_under_its_own_number() -> None:
     earlier = [Result(1, succeeded=True, user_id="u-1"), Result(2, succeeded=False), Result(3, succeeded=False)]
     results = merged(pointers(1, 3), [Outcome(1, user_id="u-2")], earlier, [Kept(2, 1)], ARN)
 
@@ -128,7 +128,7 @@ def test_a_row_keeps_a_result_under_its_own_number() -> None:
 
 
 def test_row_without_a_result_has_an_unknown_outcome() -> None:
-    """As in an execution of an earlier release, whose state data does not name kept rows."""
+    """It belongs to an execution of an earlier release, whose state data does not name kept rows."""
     earlier = [Result(1, succeeded=True, user_id="u-1"), Result(2, succeeded=False)]
     results = merged(pointers(2), [Outcome(2, user_id="u-2")], earlier, [], ARN, unnamed=[1, 2])
 

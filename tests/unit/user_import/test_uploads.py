@@ -34,7 +34,7 @@ def start(states: Stubber, key: str) -> str:
     return Uploads(Machine(lambda: states.client, MACHINE), "TestFile_").start("bucket", key, "v1")
 
 
-def test_an_upload_starts_its_import(states: Stubber) -> None:
+def test_upload_starts_its_import(states: Stubber) -> None:
     states.add_response("start_execution", {"executionArn": "arn", "startDate": 0}, REQUEST)
 
     assert start(states, KEY) == NAME
@@ -50,6 +50,6 @@ def test_duplicate_upload_event_starts_one_import(states: Stubber) -> None:
     "key",
     ["TestFile_2026-11-21.csv", "TestFile_20261131.csv", "TestFile_latest.csv", "TestFile_20261121 (1).csv"],
 )
-def test_an_upload_that_nothing_would_import_is_an_error(states: Stubber, key: str) -> None:
+def test_unmatched_upload_is_an_error(states: Stubber, key: str) -> None:
     with pytest.raises(UploadNameInvalid, match=r"must end in TestFile_<yyyymmdd>\.csv"):
         start(states, key)

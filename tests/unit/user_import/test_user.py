@@ -96,11 +96,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("column", "text"), ACCEPTED)
-def test_user_that_connect_accepts_is_accepted(column: str, text: str) -> None:
+def test_user_accepted_by_connect_is_accepted(column: str, text: str) -> None:
     assert User.from_row(GOOD | {column: text}, DEFAULTS)
 
 
-def test_connect_gets_names_in_nfc_and_the_same_user_in_both_spellings() -> None:
+def test_connect_gets_nfc_names_and_the_same_user_in_both_spellings() -> None:
     decomposed, composed = (User.from_row(GOOD | {"first_name": name}, DEFAULTS) for name in (DECOMPOSED, "É"))
 
     assert decomposed.first_name == "É"
@@ -108,7 +108,7 @@ def test_connect_gets_names_in_nfc_and_the_same_user_in_both_spellings() -> None
 
 
 @pytest.mark.parametrize(("column", "text", "code"), REFUSED)
-def test_user_that_connect_rejects_is_rejected_by_rule(column: str, text: str, code: str) -> None:
+def test_user_rejected_by_connect_is_rejected_by_a_rule(column: str, text: str, code: str) -> None:
     with pytest.raises(InvalidRow) as refused:
         User.from_row(GOOD | {column: text}, DEFAULTS)
 
@@ -131,7 +131,7 @@ def test_every_rule_has_a_case() -> None:
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(GOOD, st.text(max_size=30))))
-def test_a_row_is_a_user_or_breaks_a_rule_that_has_a_sentence(row: dict[str, str]) -> None:
+def test_row_is_a_user_or_breaks_a_rule_with_a_sentence(row: dict[str, str]) -> None:
     assert _code(row) in {"", *SENTENCES}
 
 
@@ -143,19 +143,19 @@ def _code(row: dict[str, str]) -> str:
     return ""
 
 
-def test_empty_cells_are_nothing() -> None:
+def test_empty_cells_are_absent_values() -> None:
     user = User.from_row(GOOD | {"email": "", "phone": "", "routing_profile": " "}, DEFAULTS)
 
     assert (user.email, user.phone, user.profiles) == (None, None, DEFAULTS)
 
 
-def test_a_user_shows_nothing_of_itself() -> None:
+def test_user_repr_shows_nothing() -> None:
     shown = repr(User.from_row(GOOD, DEFAULTS))
 
     assert not any(text in shown for text in GOOD.values() if len(text) > 1)
 
 
-def test_a_fingerprint_tells_what_was_asked_for_but_for_the_password() -> None:
+def test_fingerprint_covers_every_field_but_the_password() -> None:
     first = User.from_row(GOOD, DEFAULTS).fingerprint("a.csv")
     same = User.from_row(GOOD | {"default_password": "Other0ne", "No.": "7"}, DEFAULTS).fingerprint("a.csv")
     changes = [{"last_name": "佐藤"}, {"email": "t@example.com"}, {"phone": "+8131234"}, {"security_profile": "Admin"}]

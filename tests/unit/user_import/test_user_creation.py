@@ -80,7 +80,7 @@ class Import:
 
     @property
     def status(self) -> Status:
-        """Of the row's lease."""
+        """The status of the row's lease."""
         operations = LeaseOperations(dynamodb.client(), self.table, clock=self.clock)
         (record,) = operations.find(f"{self.import_id}/1", [CREATE_USER.name])
         return record.status
@@ -129,7 +129,7 @@ def test_missing_permission_keeps_an_unknown_outcome(one: Import) -> None:
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "AccessDeniedException", "LimitExceededException"])
-def test_a_create_that_was_refused_frees_the_row(one: Import, code: str) -> None:
+def test_refused_create_frees_the_row(one: Import, code: str) -> None:
     source = one.upload()
     one.simulator.control.fail("CreateUser", code, status=429, times=50)
 
@@ -139,7 +139,7 @@ def test_a_create_that_was_refused_frees_the_row(one: Import, code: str) -> None
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> None:
+def test_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> None:
     first = one.create(one.upload())
     again = replace(one, import_id="import-2")
     source = again.upload(default_password="An0ther-one")
@@ -154,7 +154,7 @@ def test_a_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> No
 
 @pytest.mark.parametrize("fault", UNSURE)
 def test_first_password_is_reported_as_set(one: Import, fault: str) -> None:
-    """A lost answer, and a retry of the same version of the file by another import."""
+    """An answer is lost, and another import of the same version of the file retries."""
     source = one.upload()
     one.simulator.control.fault("CreateUser", **UNSURE[fault])
     outcomes = []
@@ -167,7 +167,7 @@ def test_first_password_is_reported_as_set(one: Import, fault: str) -> None:
     assert set(outcomes) == {Outcome(1, user_id=one.users[0])}
 
 
-def test_earlier_releases_user_is_known_by_its_fingerprint(one: Import) -> None:
+def test_user_of_an_earlier_release_is_recognized_by_its_fingerprint(one: Import) -> None:
     first = one.create(one.upload())
     user = one.simulator.client.describe_user(InstanceId=one.instance_id, UserId=first.user_id)["User"]
     one.simulator.client.tag_resource(resourceArn=user["Arn"], tags={ROW_TAG: user["Tags"][ROW_TAG].partition(".")[0]})
@@ -175,7 +175,7 @@ def test_earlier_releases_user_is_known_by_its_fingerprint(one: Import) -> None:
     assert replace(one, import_id="import-2").create(one.upload()).user_id == first.user_id
 
 
-def test_another_row_of_the_name_is_somebody_else(one: Import) -> None:
+def test_other_row_with_the_name_is_a_different_person(one: Import) -> None:
     one.create(one.upload())
 
     with pytest.raises(UserExists):

@@ -80,7 +80,7 @@ def create(ours: Connect, instance_id: str, user: User = USER) -> str:
     return ours.create_user(instance_id, user, ours.profiles(instance_id), TAGS)
 
 
-def test_a_user_is_created_as_the_row_says_and_found_with_its_tag(ours: Connect, connect: Simulator) -> None:
+def test_user_is_created_as_the_row_says_and_found_with_its_tag(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     user_id = create(ours, instance_id)
     seen = connect.client.describe_user(InstanceId=instance_id, UserId=user_id)["User"]
@@ -93,7 +93,7 @@ def test_a_user_is_created_as_the_row_says_and_found_with_its_tag(ours: Connect,
     assert ours.find_user(instance_id, "taro") is None
 
 
-def test_a_user_without_a_phone_has_a_soft_phone(ours: Connect, connect: Simulator) -> None:
+def test_user_without_a_phone_has_a_soft_phone(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     user_id = create(ours, instance_id, User("hanako", "Passw0rd", "花子", "山田", None, None, DEFAULTS))
     seen = connect.client.describe_user(InstanceId=instance_id, UserId=user_id)["User"]
@@ -103,7 +103,7 @@ def test_a_user_without_a_phone_has_a_soft_phone(ours: Connect, connect: Simulat
 
 
 @pytest.mark.parametrize(("code", "error"), ERRORS.items())
-def test_every_error_of_create_user_is_ours_by_its_code(
+def test_every_create_user_error_maps_to_its_code(
     ours: Connect, connect: Simulator, code: str, error: type[Exception]
 ) -> None:
     instance_id = connect.instance()
@@ -117,7 +117,7 @@ def test_every_error_of_create_user_is_ours_by_its_code(
     assert refused.value.__suppress_context__
 
 
-def test_not_even_the_sdks_own_error_repeats_what_connect_says(ours: Connect, connect: Simulator) -> None:
+def test_not_even_the_sdk_error_repeats_the_message_of_connect(ours: Connect, connect: Simulator) -> None:
     connect.control.fail("DescribeInstance", "InvalidRequestException", message="about taro.yamada")
 
     with pytest.raises(ClientError) as refused:
@@ -151,7 +151,7 @@ def test_missing_permission_and_unknown_error_are_reported(ours: Connect, connec
 
 
 @pytest.mark.parametrize("lost", ["lose_answer", "lose_request"])
-def test_a_lost_answer_to_create_user_is_not_followed_by_a_second_try(
+def test_lost_answer_to_create_user_is_not_followed_by_a_second_attempt(
     ours: Connect, connect: Simulator, lost: str
 ) -> None:
     instance_id = connect.instance()
@@ -195,7 +195,7 @@ def test_jitter_spreads_the_pauses() -> None:
     assert waiting.pauses == [0.25, 0.5]
 
 
-def test_reading_is_tried_again_after_a_lost_answer(ours: Connect, connect: Simulator) -> None:
+def test_read_is_retried_after_a_lost_answer(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     connect.control.lose_answer("ListSecurityProfiles")
     connect.control.fail("ListRoutingProfiles", "InternalServiceException")
@@ -212,14 +212,14 @@ def test_instances_are_listed_page_by_page(ours: Connect, connect: Simulator) ->
     assert len(connect.control.requests("ListInstances")) == 3
 
 
-def test_a_page_with_an_empty_token_is_the_last(ours: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_with_an_empty_token_is_the_last(ours: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = iter([{"InstanceSummaryList": [], "NextToken": "1"}, {"InstanceSummaryList": [], "NextToken": ""}])
     monkeypatch.setattr(ours.client, "list_instances", lambda **_: next(pages))
 
     assert list(ours.instances()) == []
 
 
-def test_a_password_that_the_model_refuses_is_not_repeated(ours: Connect, connect: Simulator) -> None:
+def test_password_rejected_by_the_model_is_not_repeated(ours: Connect, connect: Simulator) -> None:
     instance_id = connect.instance()
     wrong = User("t" * 101, "short", "f", "l", None, None, DEFAULTS)
 
@@ -237,14 +237,14 @@ def test_repeated_calls_create_one_instance(instances: Instances, connect: Simul
     assert [one["tags"] for one in connect.control.instances()] == [{STACK_TAG: "stepwise"}]
 
 
-def test_a_lost_answer_does_not_make_two_instances(instances: Instances, connect: Simulator) -> None:
+def test_lost_answer_does_not_create_two_instances(instances: Instances, connect: Simulator) -> None:
     connect.control.lose_answer("CreateInstance")
     instances.ensure("import-1")
 
     assert len(connect.control.instances()) == 1
 
 
-def test_two_imports_at_once_use_one_instance(instances: Instances, connect: Simulator) -> None:
+def test_two_concurrent_imports_use_one_instance(instances: Instances, connect: Simulator) -> None:
     """The second one looks before the first one has created it."""
     look, first = Instances._standing, list[str]()
 
@@ -260,7 +260,7 @@ def test_two_imports_at_once_use_one_instance(instances: Instances, connect: Sim
     assert len(connect.control.instances()) == 1
 
 
-def test_another_stacks_alias_is_not_used(instances: Instances, connect: Simulator) -> None:
+def test_alias_of_another_stack_is_not_used(instances: Instances, connect: Simulator) -> None:
     connect.create_instance(InstanceAlias="stepwise-alias", Tags={STACK_TAG: "another-stack"})
 
     with pytest.raises(InstanceAliasInUse, match="stepwise-alias"):
@@ -297,14 +297,14 @@ def test_invalid_alias_is_rejected_before_any_call(ours: Connect, connect: Simul
     assert Instances(ours, "stepwise", "a" * 45).ensure("import-1")
 
 
-def test_used_up_instance_quota_is_named(instances: Instances, connect: Simulator) -> None:
+def test_exhausted_instance_quota_is_named(instances: Instances, connect: Simulator) -> None:
     connect.control.change(instances=0)
 
     with pytest.raises(InstanceQuotaExceeded):
         instances.ensure("import-1")
 
 
-def test_only_instances_with_the_stacks_tag_are_deleted(instances: Instances, connect: Simulator) -> None:
+def test_only_instances_with_the_stack_tag_are_deleted(instances: Instances, connect: Simulator) -> None:
     connect.control.change(instances=9)
     own = connect.instance(InstanceAlias="a", Tags={STACK_TAG: "stepwise"})
     connect.instance(InstanceAlias="b", Tags={STACK_TAG: "stepwise-test"})
@@ -316,7 +316,7 @@ def test_only_instances_with_the_stacks_tag_are_deleted(instances: Instances, co
     assert [one["alias"] for one in connect.control.instances()] == ["b", "c", "d"]
 
 
-def test_an_instance_that_is_being_deleted_is_not_used_any_more(instances: Instances, connect: Simulator) -> None:
+def test_instance_being_deleted_is_no_longer_used(instances: Instances, connect: Simulator) -> None:
     first = instances.ensure("import-1")
     connect.clock.advance(60)
     deleted = instances.delete_own()
@@ -328,7 +328,7 @@ def test_an_instance_that_is_being_deleted_is_not_used_any_more(instances: Insta
     assert instances.ensure("import-2", deleted) != first
 
 
-def test_an_instance_is_ready_when_it_is_active_and_has_its_profiles(instances: Instances, connect: Simulator) -> None:
+def test_instance_is_ready_when_active_with_its_profiles(instances: Instances, connect: Simulator) -> None:
     instance_id = connect.create_instance()
 
     assert instances.ready(instance_id, DEFAULTS, 1) is None
@@ -343,9 +343,7 @@ def test_an_instance_is_ready_when_it_is_active_and_has_its_profiles(instances: 
 @pytest.mark.parametrize(
     ("known", "problem"), [(True, "not active yet"), (False, "not to be found")], ids=["in progress", "unknown"]
 )
-def test_the_waiting_for_an_instance_is_bounded(
-    instances: Instances, connect: Simulator, known: bool, problem: str
-) -> None:
+def test_wait_for_an_instance_is_bounded(instances: Instances, connect: Simulator, known: bool, problem: str) -> None:
     instance_id = connect.create_instance() if known else "no-such-instance"
 
     assert instances.ready(instance_id, DEFAULTS, 59) is None
@@ -358,7 +356,7 @@ def test_missing_default_profiles_end_the_wait(instances: Instances, connect: Si
         instances.ready(connect.instance(), ProfileNames("Agent", "No Such Profile"), 60)
 
 
-def test_instance_of_the_input_must_exist(instances: Instances, connect: Simulator) -> None:
+def test_instance_in_the_input_must_exist(instances: Instances, connect: Simulator) -> None:
     there = connect.instance()
     instances = dataclasses.replace(instances, allowed=AllowedInstances(("*",)))
 
@@ -367,7 +365,7 @@ def test_instance_of_the_input_must_exist(instances: Instances, connect: Simulat
         instances.chosen("no-such-instance")
 
 
-def test_only_profiles_that_rows_name_travel_along() -> None:
+def test_only_profiles_named_by_rows_are_passed_on() -> None:
     there = ProfileIds({"Agent": "a", "Admin": "b"}, {"Basic Routing Profile": "c", "Sales": "d"})
     wanted = frozenset({DEFAULTS, ProfileNames("Yamada Taro", "Sales")})
 
@@ -383,7 +381,7 @@ def test_too_many_profiles_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("stack", ["stepwise", "s" * 128])
-def test_the_default_alias_is_a_hash_of_the_stacks_id_and_shows_no_account(ours: Connect, stack: str) -> None:
+def test_default_alias_is_a_hash_of_the_stack_id_and_shows_no_account(ours: Connect, stack: str) -> None:
     stack_id = f"arn:aws:cloudformation:us-east-1:123456789012:stack/{stack}/5f3c1e9a-0000-4000-8000-000000000000"
     alias = default_alias(stack, stack_id)
 

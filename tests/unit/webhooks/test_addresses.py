@@ -1,4 +1,4 @@
-"""Tricks to lead a webhook into the network of the function. Each is refused, with its reason."""
+"""Tricks to lead a webhook into the function's network. Each is refused, with its reason."""
 
 import pytest
 
@@ -106,12 +106,12 @@ URL = "https://hooks.example.com/in?token=t0ken"
         ("https://hooks.example.com:443/a:b@c", "/a:b@c"),
     ],
 )
-def test_an_address_is_called_as_registered(url: str, target: str) -> None:
+def test_address_is_called_as_registered(url: str, target: str) -> None:
     assert Receivers().parse(url).target == target
 
 
 @pytest.mark.parametrize("trick", ADDRESSES)
-def test_an_address_that_misleads_is_refused_with_its_reason(trick: str) -> None:
+def test_misleading_address_is_refused_with_its_reason(trick: str) -> None:
     url, reason = ADDRESSES[trick]
 
     with pytest.raises(InvalidWebhook, match=rf"^url: .*{reason}"):
@@ -119,20 +119,20 @@ def test_an_address_that_misleads_is_refused_with_its_reason(trick: str) -> None
 
 
 @pytest.mark.parametrize("trick", RESOLVED)
-def test_a_name_that_leads_inside_is_refused_with_its_reason(trick: str) -> None:
+def test_name_of_an_internal_address_is_refused_with_its_reason(trick: str) -> None:
     found, reason = RESOLVED[trick]
 
     with pytest.raises(AddressRefused, match=rf"{reason}$"):
         Receivers().reachable(Receivers().parse(URL), lambda *_: found)
 
 
-def test_a_public_name_is_reached_at_the_addresses_that_were_checked() -> None:
+def test_public_name_is_reached_at_the_checked_addresses() -> None:
     address = Receivers().parse(URL)
 
     assert Receivers().reachable(address, lambda *_: [*PUBLIC, PUBLIC[0]]) == PUBLIC
 
 
-def test_a_private_receiver_is_reached_only_at_its_name_port_and_address() -> None:
+def test_private_receiver_is_reached_only_at_its_name_port_and_address() -> None:
     receivers = Receivers.of("ledger.corp:8443@10.1.2.3,other.corp:443@10.9.9.9")
 
     assert receivers.reachable(receivers.parse("https://ledger.corp:8443/"), lambda *_: ["10.6.6.6"]) == ["10.1.2.3"]
@@ -151,7 +151,7 @@ def test_a_private_receiver_is_reached_only_at_its_name_port_and_address() -> No
         *("a.corp:443@x", "a.corp@10.0.0.1", "@10.0.0.1"),
     ],
 )
-def test_no_parameter_opens_link_local_addresses_or_is_half_read(text: str) -> None:
+def test_no_parameter_opens_link_local_addresses_or_is_half_parsed(text: str) -> None:
     with pytest.raises(InvalidWebhook, match=r"^receivers: "):
         Receivers.of(text)
 
@@ -168,7 +168,7 @@ def test_no_parameter_opens_link_local_addresses_or_is_half_read(text: str) -> N
         ("https://hooks.example.com?token=t0ken", "https://hooks.example.com?***"),
     ],
 )
-def test_an_address_is_shown_without_its_credentials(url: str, masked: str) -> None:
+def test_address_is_shown_without_its_credentials(url: str, masked: str) -> None:
     address = Receivers().parse(url)
 
     assert address.masked == masked

@@ -1,4 +1,4 @@
-"""What becomes of a delivery."""
+"""Deliveries of webhooks: attempts, backoff, and their end."""
 
 import itertools
 import threading
@@ -34,7 +34,7 @@ def world() -> WebhookWorld:
     return WebhookWorld(dynamodb.client())
 
 
-def test_a_status_change_is_sent_once_to_each_subscription_to_it(world: WebhookWorld) -> None:
+def test_status_change_is_sent_once_to_each_subscription_to_it(world: WebhookWorld) -> None:
     own, operators = world.subscribe(), world.subscribe(tenant_code=None)
     world.subscribe(["task"])
     world.subscribe(tenant_code="tenant2")
@@ -47,13 +47,13 @@ def test_a_status_change_is_sent_once_to_each_subscription_to_it(world: WebhookW
 
 
 @pytest.mark.parametrize("number", ["1.5", "12345678901234567890.5", "1E+20"])
-def test_a_number_of_a_notice_is_sent_with_its_digits(number: str) -> None:
+def test_number_of_a_notice_is_sent_with_its_digits(number: str) -> None:
     notice = notice_of(NOTICE.replace('"data": {', f'"data": {{"rate": {number}, '))
 
     assert f'"rate": {number},' in event_of(notice).body
 
 
-def test_a_row_that_has_expired_but_is_not_deleted_yet_stops_no_event(world: WebhookWorld) -> None:
+def test_expired_but_undeleted_row_stops_no_event(world: WebhookWorld) -> None:
     world.subscribe()
     world.notify()
     world.now += LIFETIME
@@ -62,7 +62,7 @@ def test_a_row_that_has_expired_but_is_not_deleted_yet_stops_no_event(world: Web
     assert len(world.receiver.messages) == 2
 
 
-def test_an_event_of_the_stack_goes_to_its_operator_only(world: WebhookWorld) -> None:
+def test_stack_event_goes_only_to_its_operator(world: WebhookWorld) -> None:
     operators = world.subscribe(["order"], tenant_code=None)
     world.subscribe(["order"])
     text = NOTICE.replace('"tenant1"', "null").replace('"command"', '"order"')
@@ -71,7 +71,7 @@ def test_an_event_of_the_stack_goes_to_its_operator_only(world: WebhookWorld) ->
     assert world.receiver.messages[0][0].endswith(operators.webhook_id)
 
 
-def test_the_longest_key_of_a_command_is_an_event() -> None:
+def test_longest_command_key_fits_an_event() -> None:
     notice = notice_of(NOTICE.replace("tea-01", "t" * 1000))
 
     assert event_of(notice).id.startswith("evt_")
@@ -87,7 +87,7 @@ def test_the_longest_key_of_a_command_is_an_event() -> None:
         ('"attempt": 1', '"attempt": 2'),
     ],
 )
-def test_another_status_change_is_another_event(old: str, new: str) -> None:
+def test_other_status_change_is_another_event(old: str, new: str) -> None:
     first, other = (event_of(notice_of(text)) for text in (NOTICE, NOTICE.replace(old, new)))
 
     assert first.id != other.id
@@ -95,12 +95,12 @@ def test_another_status_change_is_another_event(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", NOTICE.replace("tenant1", "a b"), NOTICE.replace("+00:00", "")])
-def test_what_is_no_notice_is_refused(text: str) -> None:
+def test_record_that_is_not_a_notice_is_refused(text: str) -> None:
     with pytest.raises(InvalidMessage):
         notice_of(text)
 
 
-def test_retries_go_on_for_a_day_under_one_id_and_the_delivery_is_listed(world: WebhookWorld) -> None:
+def test_retries_last_a_day_under_one_id_and_the_delivery_is_listed(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [BAD]
     world.notify()
@@ -120,7 +120,7 @@ def test_backoff_doubles_with_jitter_up_to_three_hours() -> None:
     assert pause_after(1, lambda: 1) == timedelta(seconds=15)
 
 
-def test_a_receiver_may_ask_for_a_longer_pause(world: WebhookWorld) -> None:
+def test_receiver_may_ask_for_a_longer_pause(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [Answer(429, 0.01, retry_after=7200), OK]
     world.notify()
@@ -129,7 +129,7 @@ def test_a_receiver_may_ask_for_a_longer_pause(world: WebhookWorld) -> None:
     assert row["next_try_at"] == (START + timedelta(hours=2)).isoformat()
 
 
-def test_a_receiver_that_is_gone_is_disabled_and_its_events_are_kept(world: WebhookWorld) -> None:
+def test_receiver_that_is_gone_is_disabled_and_its_events_are_kept(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [Answer(410, 0.01)]
     world.notify()
@@ -142,7 +142,7 @@ def test_a_receiver_that_is_gone_is_disabled_and_its_events_are_kept(world: Webh
     assert {row["status"] for row in world.rows()} == {Status.FAILED}
 
 
-def test_an_address_that_fails_for_days_is_disabled(world: WebhookWorld) -> None:
+def test_address_failing_for_days_is_disabled(world: WebhookWorld) -> None:
     world.subscribe(failing_since=(START - DISABLE_AFTER).isoformat())
     world.receiver.script = [LOST]
     world.notify()
@@ -151,7 +151,7 @@ def test_an_address_that_fails_for_days_is_disabled(world: WebhookWorld) -> None
     assert [row["status"] for row in world.rows("webhook")] == ["DISABLED"]
 
 
-def test_a_success_beside_a_try_that_fails_ends_the_count_too(world: WebhookWorld) -> None:
+def test_success_beside_a_failing_attempt_also_resets_the_count(world: WebhookWorld) -> None:
     world.subscribe(failing_since=(START - DISABLE_AFTER).isoformat())
     world.receiver.script = [BAD, OK]
     world.notify()
@@ -168,7 +168,7 @@ def test_a_success_beside_a_try_that_fails_ends_the_count_too(world: WebhookWorl
     assert (webhook["status"], webhook["failing_since"]) == ("ACTIVE", START.isoformat())
 
 
-def test_a_success_ends_the_count_even_if_the_sender_crashes_after_it(world: WebhookWorld) -> None:
+def test_success_resets_the_count_even_if_the_sender_crashes_after_it(world: WebhookWorld) -> None:
     world.subscribe(failing_since=(START - DISABLE_AFTER).isoformat())
     world.notify()
     world.now += timedelta(minutes=1)
@@ -198,7 +198,7 @@ def test_nothing_is_sent_if_the_lease_expires_while_the_secret_is_read(world: We
     assert [row["status"] for row in world.rows()] == [Status.WAITING]
 
 
-def test_a_success_ends_the_count_of_failing_days(world: WebhookWorld) -> None:
+def test_success_resets_the_count_of_failing_days(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [BAD, OK]
     world.notify()
@@ -210,7 +210,7 @@ def test_a_success_ends_the_count_of_failing_days(world: WebhookWorld) -> None:
     assert webhook["last_outcome"] == "status 200"
 
 
-def test_while_a_receiver_fails_the_queue_waits_for_none_of_its_tries(world: WebhookWorld) -> None:
+def test_failing_receiver_does_not_hold_up_the_queue(world: WebhookWorld) -> None:
     world.subscribe(failing_since=START.isoformat())
     world.notify()
     assert world.receiver.messages == []
@@ -219,7 +219,7 @@ def test_while_a_receiver_fails_the_queue_waits_for_none_of_its_tries(world: Web
     assert len(world.receiver.messages) == 1
 
 
-def test_a_hanging_receiver_does_not_hold_up_a_sweep(world: WebhookWorld) -> None:
+def test_hanging_receiver_does_not_hold_up_a_sweep(world: WebhookWorld) -> None:
     world.subscribe(failing_since=START.isoformat())
     world.receiver.script = [NotSent("no answer in time")]
     for number in range(20):
@@ -230,7 +230,7 @@ def test_a_hanging_receiver_does_not_hold_up_a_sweep(world: WebhookWorld) -> Non
 
 
 @pytest.mark.parametrize(("status", "later"), [("DISABLED", timedelta()), ("ACTIVE", WINDOW)])
-def test_what_is_not_sent_any_more_holds_up_nothing(world: WebhookWorld, status: str, later: timedelta) -> None:
+def test_abandoned_deliveries_hold_up_nothing(world: WebhookWorld, status: str, later: timedelta) -> None:
     key = world.subscribe(failing_since=START.isoformat())
     for number in range(20):
         world.notify(notice=notice_of(NOTICE.replace("tea-01", f"tea-{number}x")))
@@ -242,7 +242,7 @@ def test_what_is_not_sent_any_more_holds_up_nothing(world: WebhookWorld, status:
     assert (world.receiver.messages, {row["status"] for row in world.rows()}) == ([], {Status.FAILED})
 
 
-def test_what_waits_for_a_hanging_receiver_does_not_hide_what_is_due_at_another(
+def test_backlog_of_a_hanging_receiver_does_not_hide_due_deliveries(
     world: WebhookWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "_OF_ONE", 3)
@@ -260,7 +260,7 @@ def test_what_waits_for_a_hanging_receiver_does_not_hide_what_is_due_at_another(
 
 @pytest.mark.parametrize("outcome", [Answer(500, 9.5), Answer(200, 9.5), LOST], ids=["refused", "accepted", "hung"])
 @pytest.mark.parametrize("first", ["slow", "healthy"])
-def test_tenants_whose_receivers_are_slow_leave_senders_to_another(
+def test_slow_receivers_of_one_tenant_leave_senders_to_another(
     world: WebhookWorld, monkeypatch: pytest.MonkeyPatch, outcome: Any, first: str
 ) -> None:
     """Two tenants have five slow receivers each: forty lanes, and more work than a sweep has time for."""
@@ -283,7 +283,7 @@ def test_tenants_whose_receivers_are_slow_leave_senders_to_another(
 
 
 class _Crowd:
-    """Receivers of two tenants answer together, after some time; the other one answers at once."""
+    """Receivers of two tenants that answer together, after some time; the other one answers at once."""
 
     SECONDS = 0.1
 
@@ -310,7 +310,7 @@ class _Crowd:
         return self.outcome  # type: ignore[no-any-return]
 
 
-def test_a_lane_ends_by_the_time_of_its_receiver(world: WebhookWorld) -> None:
+def test_lane_ends_at_the_deadline_of_its_receiver(world: WebhookWorld) -> None:
     world.subscribe(failing_since=START.isoformat())
     world.receiver.script = [BAD]
     for number in range(80):
@@ -329,7 +329,7 @@ def test_a_lane_ends_by_the_time_of_its_receiver(world: WebhookWorld) -> None:
     assert (turns, 80 - len(lane.waiting)) == (12, 60)
 
 
-def test_a_receiver_that_accepts_slowly_gets_its_first_tries_from_the_sweep_for_a_while(world: WebhookWorld) -> None:
+def test_slow_receiver_gets_its_first_attempts_from_the_sweep_for_a_while(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [Answer(200, SLOW_SECONDS), OK]
     world.notify()
@@ -343,7 +343,7 @@ def test_a_receiver_that_accepts_slowly_gets_its_first_tries_from_the_sweep_for_
     assert len(world.receiver.messages) == 3
 
 
-def test_what_is_due_for_a_removed_subscription_is_cancelled(world: WebhookWorld) -> None:
+def test_due_deliveries_of_a_removed_subscription_are_cancelled(world: WebhookWorld) -> None:
     key = world.subscribe(failing_since=START.isoformat())
     world.notify()
     world.client.delete_item(TableName=world.table_name, Key={name: {"S": value} for name, value in key.row.items()})
@@ -353,7 +353,7 @@ def test_what_is_due_for_a_removed_subscription_is_cancelled(world: WebhookWorld
     assert (world.receiver.messages, world.rows("webhook")) == ([], [])
 
 
-def test_what_waits_for_a_removed_subscription_is_not_sent_when_its_address_is_subscribed_again(
+def test_resubscribed_address_gets_nothing_of_its_removed_subscription(
     world: WebhookWorld,
 ) -> None:
     key = world.subscribe()
@@ -374,7 +374,7 @@ def test_what_waits_for_a_removed_subscription_is_not_sent_when_its_address_is_s
     assert len(world.receiver.messages) == 1
 
 
-def test_a_delivery_is_sent_again_under_its_id(world: WebhookWorld) -> None:
+def test_delivery_is_redelivered_under_its_id(world: WebhookWorld) -> None:
     key = world.subscribe()
     world.receiver.script = [Answer(410, 0.01), OK]
     world.notify()
@@ -396,7 +396,7 @@ def test_a_delivery_is_sent_again_under_its_id(world: WebhookWorld) -> None:
     assert len({message for _, message, _ in world.receiver.messages}) == 1
 
 
-def test_a_late_sender_does_not_overwrite_its_successor(world: WebhookWorld) -> None:
+def test_late_sender_does_not_overwrite_its_successor(world: WebhookWorld) -> None:
     key = world.subscribe()
     world.receiver.script = [BAD, OK]
 

@@ -28,7 +28,7 @@ class Ssm:
         return {"Parameter": {"Value": json.dumps(VALUE)}}
 
 
-def test_a_secret_is_kept_for_a_minute() -> None:
+def test_secret_is_cached_for_a_minute() -> None:
     ssm, now = Ssm(), [0.0]
     endpoints = Endpoints(lambda: ssm, "/stepwise/webhooks", lambda: now[0])
     for at, reads in ((0, 1), (59, 1), (61, 2)):
@@ -53,7 +53,7 @@ def test_without_a_secret_nothing_is_sent_and_the_delivery_waits(error: Exceptio
         Endpoints(lambda: Ssm(error), "/stepwise/webhooks").read("wh_1")
 
 
-def test_neither_an_address_nor_a_secret_is_in_a_repr() -> None:
+def test_neither_address_nor_secret_is_in_a_repr() -> None:
     endpoints = Endpoints(Ssm, "/stepwise/webhooks")
     endpoints.read("wh_1")
 

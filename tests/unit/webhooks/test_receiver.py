@@ -6,7 +6,7 @@ from unittest import mock
 from stepwise.local.simulators.webhook_receiver.client import ReceiverClient, parameters
 
 
-def test_the_simulator_is_reached_where_localhost_is_ipv6_only(receiver: ReceiverClient) -> None:
+def test_simulator_is_reachable_where_localhost_is_ipv6_only(receiver: ReceiverClient) -> None:
     with mock.patch.object(socket, "getaddrinfo", wraps=socket.getaddrinfo) as resolved:
         assert parameters(receiver.address)["WebhookReceivers"].endswith("@127.0.0.1")
         ReceiverClient(receiver.address).reset()

@@ -1,4 +1,4 @@
-"""Requests to a receiver that fails, hangs, streams forever or leads elsewhere."""
+"""Requests to a receiver that fails, hangs, streams forever or redirects."""
 
 import json
 import socket
@@ -45,7 +45,7 @@ def post(sender: Sender, receiver: ReceiverClient) -> Post:
     return lambda: sender.send(receiver.url("r"), {}, "{}")
 
 
-def test_the_standards_own_library_verifies_each_active_secret(sender: Sender, receiver: ReceiverClient) -> None:
+def test_standard_webhooks_library_verifies_each_active_secret(sender: Sender, receiver: ReceiverClient) -> None:
     new, old = new_secret(), new_secret()
     receiver.trust("r", old)
     body = json.dumps({"type": "command.finished", "data": {"name": "日本"}}, ensure_ascii=False)
@@ -62,7 +62,7 @@ def test_the_standards_own_library_verifies_each_active_secret(sender: Sender, r
         Webhook(new).verify(message["body"].replace("finished", "failed"), sent)
 
 
-def test_an_old_message_sent_again_has_a_fresh_timestamp() -> None:
+def test_old_message_sent_again_has_a_fresh_timestamp() -> None:
     secret, clock = new_secret(), Clock()
 
     with pytest.raises(WebhookVerificationError, match="too old"):
@@ -70,7 +70,7 @@ def test_an_old_message_sent_again_has_a_fresh_timestamp() -> None:
 
 
 @pytest.mark.parametrize("codes", [(103,), (100, 102, 103), (103,) * 16])
-def test_interim_responses_are_no_answer(codes: Any, post: Post, receiver: ReceiverClient) -> None:
+def test_interim_responses_are_not_answers(codes: Any, post: Post, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(Interim(codes)))
 
     assert post().status == 200
@@ -85,7 +85,7 @@ def test_interim_responses_are_no_answer(codes: Any, post: Post, receiver: Recei
     ],
     ids=["endless", "another protocol", "headers"],
 )
-def test_an_unusable_answer_has_a_reason(fault: Any, reason: str, post: Post, receiver: ReceiverClient) -> None:
+def test_unusable_response_has_a_reason(fault: Any, reason: str, post: Post, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(fault))
     with pytest.raises(NotSent, match=reason):
         post()
@@ -93,7 +93,7 @@ def test_an_unusable_answer_has_a_reason(fault: Any, reason: str, post: Post, re
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [Hang(), Drip(0.2)], ids=["hang", "drip"])
-def test_a_slow_receiver_is_left_at_the_deadline(fault: Any, receiver: ReceiverClient) -> None:
+def test_slow_receiver_is_abandoned_at_the_deadline(fault: Any, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(fault))
     hurried = sender_to(receiver, SECONDS)
     began = time.monotonic()
@@ -104,15 +104,15 @@ def test_a_slow_receiver_is_left_at_the_deadline(fault: Any, receiver: ReceiverC
 
 
 @pytest.mark.slow
-def test_a_slow_body_does_not_delay_a_delivery(post: Post, receiver: ReceiverClient) -> None:
+def test_slow_body_does_not_delay_a_delivery(post: Post, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(Drip(0.3, headers=False), times=1))
 
     assert (post().status, post().status) == (200, 401)
 
 
 @pytest.mark.parametrize("fault", [Endless(), Endless(307, {"Location": METADATA}), Endless(500)])
-def test_of_an_endless_body_only_the_beginning_is_read(fault: Endless, post: Post, receiver: ReceiverClient) -> None:
-    """Also of a redirect's: requests' own session reads the whole of it, even if it follows none."""
+def test_only_the_start_of_an_endless_body_is_read(fault: Endless, post: Post, receiver: ReceiverClient) -> None:
+    """This includes a redirect's body: the session of requests reads all of it, even if it follows none."""
     receiver.inject(Injection(fault))
     began = time.monotonic()
     answer = post()
@@ -121,7 +121,7 @@ def test_of_an_endless_body_only_the_beginning_is_read(fault: Endless, post: Pos
     assert time.monotonic() - began < ENOUGH / 2
 
 
-def test_a_redirect_is_not_followed(post: Post, receiver: ReceiverClient) -> None:
+def test_redirect_is_not_followed(post: Post, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(Status(302, {"Location": receiver.url("elsewhere")})))
 
     assert not post().accepted
@@ -139,7 +139,7 @@ def test_a_redirect_is_not_followed(post: Post, receiver: ReceiverClient) -> Non
         ("Fri, 01 Jan 2100 00:00:00 +99999999999999999999", 0),
     ],
 )
-def test_what_the_receiver_asks_for_is_read(text: str, seconds: int, post: Post, receiver: ReceiverClient) -> None:
+def test_retry_after_of_the_receiver_is_read(text: str, seconds: int, post: Post, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(Status(429, {"Retry-After": text})))
     asked = post().retry_after
 
@@ -147,14 +147,14 @@ def test_what_the_receiver_asks_for_is_read(text: str, seconds: int, post: Post,
     assert utc_now() + timedelta(days=1, seconds=asked) > utc_now(), "a time that `datetime` holds"
 
 
-def test_a_lost_answer_has_a_reason_without_the_address(post: Post, receiver: ReceiverClient) -> None:
+def test_lost_answer_has_a_reason_without_the_address(post: Post, receiver: ReceiverClient) -> None:
     receiver.inject(Injection(Drop()))
     with pytest.raises(NotSent, match=r"^no connection, or it was closed without an answer$"):
         post()
 
 
-def test_the_name_is_resolved_once_and_the_checked_address_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DNS that changes its answer between check and connection has no second chance."""
+def test_name_is_resolved_once_and_the_checked_address_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DNS that changes its answer between check and connection has no effect."""
     asked: list[str] = []
     connected: list[Any] = []
 
@@ -173,7 +173,7 @@ def test_the_name_is_resolved_once_and_the_checked_address_is_used(monkeypatch: 
     assert (asked, connected) == (["hooks.example.com"], [("93.184.215.14", 443)])
 
 
-def test_certificate_and_server_name_are_those_of_the_name(receiver: ReceiverClient) -> None:
+def test_certificate_and_server_name_match_the_host_name(receiver: ReceiverClient) -> None:
     own = parameters(receiver.address)
     port = receiver.address.rpartition(":")[2]
     trusting, other = tls_context(own["WebhookCaCertificate"]), f"hooks.example.com:{port}@127.0.0.1"
@@ -185,7 +185,7 @@ def test_certificate_and_server_name_are_those_of_the_name(receiver: ReceiverCli
     assert receiver.messages() == []
 
 
-def test_proxies_and_credentials_of_the_environment_are_not_used(
+def test_proxies_and_credentials_of_the_environment_are_ignored(
     post: Post, receiver: ReceiverClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
@@ -197,7 +197,7 @@ def test_proxies_and_credentials_of_the_environment_are_not_used(
     assert post().status == 401
 
 
-def test_a_resolver_that_hangs_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_resolver_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(*_: Any) -> list[str]:
         time.sleep(SECONDS)
         return []
@@ -214,13 +214,13 @@ def test_a_resolver_that_hangs_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda *_: socket.getaddrinfo("no.such.invalid", 443), NotSent, "does not resolve"),
     ],
 )
-def test_what_cannot_be_reached_is_not_connected_to(resolve: Any, error: type[Exception], reason: str) -> None:
+def test_unreachable_address_is_not_connected_to(resolve: Any, error: type[Exception], reason: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
         with pytest.raises(error, match=reason):
             Sender(Receivers(), tls_context(), resolve).send("https://hooks.example.com/?token=t0ken", {}, "{}")
 
 
-def test_an_address_outside_the_rules_is_not_sent_to(sender: Sender) -> None:
+def test_nothing_is_sent_to_a_forbidden_address(sender: Sender) -> None:
     with pytest.raises(InvalidWebhook, match=r"^url: "):
         sender.send(METADATA, {}, "{}")

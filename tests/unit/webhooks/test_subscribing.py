@@ -1,4 +1,4 @@
-"""Calls that subscribe, rotate and remove: under faults of the stores, and with a second call at every step."""
+"""Calls that subscribe, rotate and remove: under faults of the stores, and with a concurrent call at every step."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -66,12 +66,12 @@ class ParameterStore:
 
 
 class Killed(BaseException):
-    """The process dies."""
+    """A crash of the process."""
 
 
 @dataclass
 class World:
-    """A table, Parameter Store, and calls of which one has a fault at one of its requests to either.
+    """A table, Parameter Store, and calls, one of which has a fault at one of its requests to either.
 
     at: the request, from 1. fault: runs instead of it, and gets it. calls: names of the requests so far.
     """
@@ -108,7 +108,7 @@ class World:
         return request
 
     def fill(self, number: int) -> None:
-        """Subscriptions of the tenant, as the first releases stored them."""
+        """Store subscriptions of the tenant as the first releases did."""
         for index in range(number):
             url = URL if index == 0 else f"{URL}/{index}"
             key = WebhookKey("tenant1", webhook_id("tenant1", url))
@@ -132,7 +132,7 @@ class World:
         Sweep(Deliveries(self.table, endpoints, nobody, timedelta(days=90), lambda: later)).run(lambda: True)
 
     def problems(self) -> Iterator[str]:
-        """What a sweep does not put right."""
+        """Problems that a sweep does not fix."""
         found = self.table.subscriptions("tenant1")
         if len(found) > MAX_SUBSCRIPTIONS:
             yield f"{len(found)} subscriptions"
@@ -161,7 +161,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stored", [0, 1, MAX_SUBSCRIPTIONS - 1])
 @pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_a_call_between_any_two_requests_of_another_is_safe(first: str, second: str, stored: int) -> None:
+def test_call_between_any_two_requests_of_another_is_safe(first: str, second: str, stored: int) -> None:
     at = 0
     while True:
         at += 1
@@ -190,7 +190,7 @@ def test_a_call_between_any_two_requests_of_another_is_safe(first: str, second: 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("stored", [0, 1])
 @pytest.mark.parametrize("call", CALLS)
-def test_a_crash_at_any_request_leaves_no_secret(call: str, stored: int, after: bool) -> None:
+def test_crash_at_any_request_leaves_no_secret(call: str, stored: int, after: bool) -> None:
     def die(request: Callable[[], Any]) -> Any:
         if after:
             request()
@@ -214,8 +214,8 @@ def test_a_crash_at_any_request_leaves_no_secret(call: str, stored: int, after: 
     assert at > 1
 
 
-def test_many_subscribe_at_once_up_to_the_limit() -> None:
-    """Each begins while all before it are about to write."""
+def test_many_concurrent_subscriptions_stop_at_the_limit() -> None:
+    """Each starts while all previous ones are about to write."""
     world, refused = World(), 0
 
     def subscribe(number: int) -> None:
@@ -241,7 +241,7 @@ def test_many_subscribe_at_once_up_to_the_limit() -> None:
 
 
 @pytest.mark.parametrize("error", BUSY, ids=lambda error: type(error).__name__)
-def test_a_lost_answer_of_parameter_store_is_repeated(error: Exception) -> None:
+def test_lost_answer_of_parameter_store_is_retried(error: Exception) -> None:
     def lose(request: Callable[[], Any]) -> Any:
         request()
         raise error
@@ -259,7 +259,7 @@ def test_a_lost_answer_of_parameter_store_is_repeated(error: Exception) -> None:
     assert list(world.problems()) == []
 
 
-def test_a_subscription_whose_write_has_an_unknown_outcome_keeps_its_secret() -> None:
+def test_subscription_with_an_unknown_write_outcome_keeps_its_secret() -> None:
     def lose(request: Callable[[], Any]) -> Any:
         request()
         raise TIMEOUT
@@ -274,7 +274,7 @@ def test_a_subscription_whose_write_has_an_unknown_outcome_keeps_its_secret() ->
     assert list(world.problems()) == []
 
 
-def test_a_rotation_that_lasts_longer_than_a_sweep_waits_is_refused() -> None:
+def test_rotation_longer_than_the_wait_of_a_sweep_is_refused() -> None:
     world = World()
     world.fill(1)
     clean = World()
@@ -292,7 +292,7 @@ def test_a_rotation_that_lasts_longer_than_a_sweep_waits_is_refused() -> None:
     assert list(world.problems()) == []
 
 
-def test_what_an_older_release_subscribed_after_a_rollback_keeps_its_secret() -> None:
+def test_subscription_of_an_older_release_after_a_rollback_keeps_its_secret() -> None:
     world = World()
     world.fill(1)
     world.sound.remove(KEY)
@@ -302,8 +302,8 @@ def test_what_an_older_release_subscribed_after_a_rollback_keeps_its_secret() ->
     assert world.signing() == ["whsec_0"]
 
 
-def test_a_subscription_without_its_secret_says_what_to_do() -> None:
-    """As a removal that crashed left it in older releases."""
+def test_subscription_without_its_secret_says_what_to_do() -> None:
+    """A crashed removal left it this way in older releases."""
     world = World()
     world.fill(1)
     world.store.values.clear()
@@ -323,7 +323,7 @@ def test_other_errors_of_parameter_store_pass() -> None:
         answered(refuse)
 
 
-def test_a_busy_table_is_told_apart_from_a_defect() -> None:
+def test_busy_table_is_told_apart_from_a_defect() -> None:
     def fail(**_: Any) -> Any:
         raise TIMEOUT
 
@@ -333,5 +333,5 @@ def test_a_busy_table_is_told_apart_from_a_defect() -> None:
 
 
 @pytest.mark.parametrize("name", ["EndpointsUnavailable", "StoreUnavailable", Contention.__name__])
-def test_the_api_answers_503_for_them(name: str) -> None:
+def test_api_answers_503_for_busy_dependencies(name: str) -> None:
     assert isinstance(calls._refused(name, "-"), calls.Unavailable)
