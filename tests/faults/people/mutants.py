@@ -113,7 +113,7 @@ def _one_side() -> AbstractContextManager[None]:
     focus=((r"^ApproveApplication@\d$", (f.ABORTED_AFTER,)), (r"^MarkApproved@\d#1", (s.ABORTED_AT, s.SLOW))),
 )
 def _failed_meanwhile() -> AbstractContextManager[Any]:
-    """The parent's end is taken for the child's."""
+    """The parent's end is mistaken for the child's."""
 
     def end(self: Any, application_id: str, status: str, at: Any) -> bool:
         seen = self.applications.find(application_id)
@@ -181,7 +181,7 @@ def _numbered() -> AbstractContextManager[None]:
 
 @mutant("a limit that two applications at once do not see", breaks.LIMIT)
 def _undecided_is_nobody() -> AbstractContextManager[None]:
-    """Of an address, only customers are counted."""
+    """Only customers count at an address, so two applications at once exceed its limit."""
 
     def too_many(application: Any, neighbours: Any, limits: Any) -> bool:
         others = [one for one in neighbours if one.application_id != application.application_id]
