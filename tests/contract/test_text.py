@@ -60,7 +60,7 @@ def _argument(check: Callable[[str], str]) -> Callable[[dict[str, Any]], Any]:
     return lambda given: check(given["text"])
 
 
-# Parser, what it accepts, field, error, whether the field may have several lines.
+# Parser, accepted input, field, error, and a flag: the field may have several lines.
 DOORS: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str, type[Exception], bool]] = {
     **{
         f"command {name}": (parse_command, event("commands/publish_command"), name, InvalidCommand, False)
@@ -80,7 +80,7 @@ DOORS: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str, type[Exception
     "cli reason": (_argument(checks.reason), {}, "text", typer.BadParameter, True),
     "cli name": (_argument(checks.line), {}, "text", typer.BadParameter, False),
 }
-# The console takes white space off the ends.
+# The console strips white space.
 _WITHOUT_ENDS = ("console who", "console reason")
 
 

@@ -100,7 +100,7 @@ def test_application_command_names_what_is_missing(python: Path, folder: Path) -
 
 def test_start_deploys_another_application(python: Path, folder: Path) -> None:
     stepwise, port = python.with_name("stepwise"), str(free_port())
-    # The SAM CLI has an environment of its own, as its pins differ.
+    # The SAM CLI has a separate environment, because its pins differ.
     path = os.pathsep.join([os.environ["PATH"], str(ROOT / ".venv-sam" / "bin"), str(Path(sys.executable).parent)])
 
     def call(*words: str) -> str:

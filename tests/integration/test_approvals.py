@@ -213,7 +213,7 @@ def test_request_with_a_lost_answer_is_repeated_with_a_second_token(
     start: Callable[..., Release], resources: Resources, stack: Stack
 ) -> None:
     with through_proxy(stack, resources, "RequestApproval") as proxy:
-        # Of both tries of the client.
+        # Of both attempts of the client.
         proxy.lose = 2
         release = start()
         eventually(lambda: len(release.tokens) == 2)

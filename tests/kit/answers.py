@@ -55,7 +55,7 @@ def answering(operation: str, parameters: Parameters, text: str) -> Callable[[Pa
         own = account_answers.OF_SETUPS.get(operation)
     if application_answers.concerns(named):
         own = application_answers.beside(operation, own)
-    # A request for an approval also writes the row that it is about.
+    # A request for an approval also writes the row of its subject.
     if approval_answers.concerns(named):
         own = approval_answers.OF_APPROVALS[operation]
     if webhook_answers.concerns(text):

@@ -181,7 +181,7 @@ def test_running_work_cannot_be_decided(charge: Charge, decide: Decide) -> None:
     assert charge.row == before
 
 
-# Which calls may come in between, by status: decided work gives no lease.
+# Calls that may come in between, by status: decided work grants no lease.
 CHANGES = [
     *((status, change) for status in ("RELEASED", "UNKNOWN") for change in (Charge.lease, Charge.completes)),
     *((status, change) for status in FOUND for change in (_release, _complete, _fail, Charge.delete)),

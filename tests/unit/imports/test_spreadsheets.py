@@ -246,7 +246,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
     assert world.counts(import_id) == (2, 1, 1, 0)
 
 
-# What a file is that is no CSV.
+# Files that are not CSV.
 
 
 @both_modes
@@ -272,7 +272,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
             for sign, words in {":": "`:`", "^": "`^`", " ": "a space", "\x1f": "the control character U+001F"}.items()
         ),
         (f'"{HEADER[:-1]}"\n"{row(1)[:-1]}"\n', "MissingColumn", "code", "a quote before and after the whole line"),
-        # A quote that the next row closes: what it has swallowed is no name of a column.
+        # A quote closed by the next row: the text inside is not a column name.
         ('code,"name,category\np1,"s3cret",tea\n', "UnknownColumn", "", "Cell 2 spans 2 lines of the file"),
         ('code,"name,category\np1,s3cret",tea\n', "MissingColumn", "name", "Cell 2 spans 2 lines of the file"),
         (f'{HEADER[:-1]},"x\np1,s3cret"\n', "UnknownColumn", "", "Cell 6 spans 2 lines of the file"),

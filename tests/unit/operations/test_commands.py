@@ -92,7 +92,7 @@ class Desk:
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
-    # moto reads a service's errors for each error that it answers.
+    # moto reads a service's errors for each error that it returns.
     monkeypatch.setattr(errors, "ErrorLookupFactory", cache(errors.ErrorLookupFactory))
     with mock_aws():
         s3 = boto3.client("s3", region_name="us-east-1")

@@ -54,7 +54,7 @@ def test_retry_never_gives_a_row_another_rows_user(world: World, rows: list[Row]
     world.upload(*rows)
     first = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
-    # A retry of the retry, without changes, runs only the failed rows.
+    # A second retry, without changes, runs only the failed rows.
     again = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
 
