@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from accounts.reasons import Reason
+from accounts.state import Reason
 from idempotency import TransientError
 from tests.kit.each import each
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block

@@ -1,10 +1,10 @@
-"""What a schedule applies for, and how its reviewers decide."""
+"""The applications of a schedule, and how its reviewers decide."""
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from accounts.numbers import account_number
+from accounts.bank import account_number
 from tests.faults.people.processor import SECRET
 from tests.faults.people.schedule import Schedule
 from tests.faults.seams import Document
@@ -14,9 +14,9 @@ PERSONAL = (
     *("Zuse", "Geheimweg", "Babelsberg", "1987-06-05", "1988-07-06", "UNIQUE#", "UNIQUE2#"),
     *(account_number(SECRET, f"a-{number}") for number in (1, 2)),
 )
-"""Parts of names, addresses, dates of birth and hashes of them, and the numbers of the accounts."""
+"""Parts of names, addresses, dates of birth and their hashes, and the account numbers."""
 _PDF = b"%PDF-1.7 "
-# Of one person. The release before knows the first ones as one text.
+# Names of one person. The previous release knows the first ones as one text.
 _SPELLINGS = ("Konrad Zuse", "KONRAD  zuse", "\uff2bonrad\u00a0Zuse")
 _MORE_SPELLINGS = ("Zuse, Konrad", "Kon\u200brad Zuse", "Ko\u0301nrad Zuse", "K\u3164onrad Zuse", "Konra'd Zuse")
 _DAY = 86_400.0
@@ -25,9 +25,10 @@ _CROWDED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """request: of SubmitApplication. document: None if there is none. flagged: whether a check flags it.
+    """An application. request: of SubmitApplication. document: None if there is none. flagged: whether a check flags
+    it.
 
-    callers: of SubmitApplication, by their moments; other: of them, the one that sends another payload, or None.
+    callers: moments of SubmitApplication calls; other: which of them sends a different payload, or None.
     """
 
     request: Document
@@ -43,9 +44,10 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a reviewer does when an approval waits: after so many seconds, or so many before (-) or after (+) it is due.
+    """A review of a waiting approval.
 
-    times: the same decision again. comment: of a person.
+    It comes after this many seconds, or this many before (-) or after (+) the due time.
+    times: how often the decision is repeated. comment: of a person.
     """
 
     by: str
@@ -57,10 +59,10 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """processor: whether there is a card processor; else CardsTable is the truth.
+    """The plan of a schedule. processor: whether there is a card processor; otherwise CardsTable is the truth.
 
-    crowded: whether all are of one address, at which one customer is the limit.
-    older: until when functions of the release before register and remove the customer, by application_id.
+    crowded: whether all have one address, whose limit is one customer.
+    older: until when functions of the previous release register and remove the customer, by application_id.
     """
 
     applications: Sequence[Application]
@@ -70,7 +72,7 @@ class Plan:
     crowded: bool
 
     def label(self, application_id: str) -> str:
-        """A short name: its number, with what follows the id in an execution's name."""
+        """Return a short name: its number, with what follows the id in an execution's name."""
         return application_id.removeprefix("a-")
 
     def of(self, application_id: str) -> Application:
@@ -97,7 +99,7 @@ def plan(schedule: Schedule) -> Plan:
 
 
 def _application(chance: random.Random, number: int, moment: float, like: Application | None = None) -> Application:
-    """like: of the same person, or of another one."""
+    """Plan an application. like: of the same person, or of another one."""
     own_id, same = f"a-{number}", like is not None and chance.random() < 0.6
     document = chance.choice((_PDF, _PDF, None, b"just text"))
     request = {
@@ -114,7 +116,7 @@ def _application(chance: random.Random, number: int, moment: float, like: Applic
 
 
 def _reviews(chance: random.Random) -> list[Review]:
-    """None, or up to three people, who may decide at once, both ways, twice, or when it is due."""
+    """Plan no reviewer, or up to three, who may decide at once, both ways, twice, or at the due time."""
     number = chance.choice((0, 1, 1, 1, 1, 2, 2, 3))
     moment = chance.choice((0.0, 0.0, 0.5, 60.0, 2 * _DAY))
     mostly = chance.choice((APPROVE, APPROVE, REJECT))

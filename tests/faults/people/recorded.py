@@ -19,7 +19,10 @@ _TOKEN = "token-"
 
 
 class Recorded(Standing):
-    """approvals: rows by id. told: those whose token was stored. went_on: what waiting states got, by approval."""
+    """Judges writes. approvals: rows by id. told: those whose token was stored.
+
+    went_on: results of waiting states, by approval.
+    """
 
     def __init__(self, run: "Run") -> None:
         super().__init__(run)
@@ -28,18 +31,18 @@ class Recorded(Standing):
         self.went_on: dict[str, Document] = {}
 
     def due(self, row: Document) -> float:
-        """When an approval is due, in seconds of the run."""
+        """Return when an approval is due, in seconds of the run."""
         return (datetime.fromisoformat(row["due_at"]) - START).total_seconds()
 
     def passes(self, what: str, text: str, *, tokens: bool = False) -> None:
-        """A machine, a notice or an answer passes a text. tokens: whether it may have one."""
+        """Judge a text that a machine, a notice or a response carries. tokens: whether it may contain one."""
         if any(part in text for part in PERSONAL):
             self.broken(i.PERSONAL, f"{what}: {text[:200]}")
         if _TOKEN in text and not tokens:
             self.broken(i.TOKEN, f"{what}: {text[:200]}")
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Judge a written row; its transaction may still be running."""
         before, row = (plain(old) if old else None), (plain(new) if new else None)
         if table == "ApplicationsTable" and row:
             self._wrote_application(before, row)
@@ -71,7 +74,7 @@ class Recorded(Standing):
             return
         was, now = before["status"], row["status"]
         if row["round"] > before["round"] and (was == "CANCELLED" or self.run.months_passed):
-            # People are asked again: of an execution that was redriven, or of another one that has the free name.
+            # People are asked again: by a redriven execution, or by another one that has the free name.
             self.run.say(f"approval {own_id} waits again")
             self.went_on.pop(own_id, None)
         elif was != now:
@@ -92,7 +95,7 @@ class Recorded(Standing):
             self.broken(i.EXPIRY, f"{own_id} is {now} at {row['decided_at']}, and was due at {row['due_at']}")
 
     def moment(self) -> None:
-        """A request was carried out: all of its writes, or none."""
+        """Judge the rows after a request, which has made all of its writes, or none."""
         super().moment()
         while self.new:
             self.run.waits(self.new.pop())

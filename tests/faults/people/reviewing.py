@@ -1,4 +1,4 @@
-"""Reviewers: when they decide, and what they are answered."""
+"""Reviewers: when they decide, and which responses they get."""
 
 import json
 from abc import ABC, abstractmethod
@@ -18,16 +18,16 @@ _REFUSED = {"AlreadyDecided", "ApprovalExpired", "ApprovalCancelled"}
 
 @dataclass
 class Reviewing(Issuing, ABC):
-    """answers: to reviewers."""
+    """Reviewers of a run. answers: to reviewers."""
 
     answers: Counter[str] = field(default_factory=Counter)
 
     @abstractmethod
     def sweep(self) -> None:
-        """All sweeps run, as their schedules have it."""
+        """Run all sweeps, as on their schedules."""
 
     def decide(self, approval_id: str, decision: str, by: str) -> None:
-        """A reviewer decides, and tries again when the answer is lost."""
+        """Decide, as a reviewer, and try again if the response is lost."""
         request = {"approval_id": approval_id, "decision": decision, "decided_by": by, "comment": f"{by} says so"}
         for number in range(TRIES):
             began = self.simulation.now
@@ -54,13 +54,13 @@ class Reviewing(Issuing, ABC):
             self.judge.broken(EXPIRY, f"{found} {self.judge.due(row) - began:.1f} s before it is due")
 
     def waits(self, approval_id: str) -> None:
-        """An approval begins to wait: its reviewers decide, and sweeps run when it is due."""
+        """Let reviewers decide about a waiting approval, and sweeps run when it is due."""
         due = self.judge.due(self.judge.approvals[approval_id]) - self.simulation.now
         for review in self.plan.reviews:
             moment = max(0.0, due + review.around_due) if review.after is None else review.after
             for again in range(review.times):
                 self._review(approval_id, review, moment + again * self.later.choice((0.0, 0.1, 600.0)))
-        # Around the moment, and so that sweeps run after it.
+        # Around the due time, and so that sweeps run after it.
         for moment in (due + self.later.choice((-1.0, -0.01, 0.0, 0.01, 1.0)), due + 2, due + 302, due + 602):
             self.spawn(self.sweep, moment)
 

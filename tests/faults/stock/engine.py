@@ -1,4 +1,4 @@
-"""The order saga and its functions, each environment of them with its own idea of the shards; and operators."""
+"""The order saga and its functions, each environment with its own view of the shards; and operators."""
 
 import types
 from typing import TYPE_CHECKING, Any, ClassVar, Self

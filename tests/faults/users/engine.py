@@ -68,10 +68,10 @@ class Engine(shared.Engine):
         simulation = self.on.simulation
         return Backoff(until, self._now, simulation.sleep, self.on.chance.random)
 
-    # What others do.
+    # Actions of others
 
     def versions(self, key: str) -> list[Document]:
-        """All versions of an object, oldest first."""
+        """Return all versions of an object, oldest first."""
         found: list[Document] = s3._object_versions.get((self.bucket, key), [])
         return found
 
@@ -83,11 +83,11 @@ class Engine(shared.Engine):
         return found
 
     def put(self, key: str, data: bytes) -> str:
-        """Returns the version."""
+        """Put an object. Returns its version."""
         return str(s3._put_object(self.bucket, key, data, {})[1]["x-amz-version-id"])
 
     def remove(self, key: str) -> None:
-        """The object, with all its versions."""
+        """Remove an object, with all its versions."""
         s3._buckets[self.bucket]["objects"].pop(key, None)
         s3._object_versions.pop((self.bucket, key), None)
 
@@ -101,7 +101,7 @@ class Engine(shared.Engine):
 
 
 class _Logger:
-    """Every line, with its fields."""
+    """Keeps every log line, with its fields."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -42,7 +42,7 @@ _CRASHED = ((f"{_NOTIFIED}[23]$", (f.DIES_BEFORE, f.DIES_AFTER)),)
 
 @mutant("one limit for all receivers together", breaks.TIMELY)
 def _hidden() -> AbstractContextManager[None]:
-    """A past defect: what waits for a receiver that hangs hides the others' retries."""
+    """A past defect: deliveries to a hanging receiver hid the retries of the others."""
     due = WebhooksTable.due
     return replaced(WebhooksTable, "due", lambda self, at: itertools.islice(due(self, at), 1))
 
@@ -63,7 +63,7 @@ def _drained() -> AbstractContextManager[None]:
 
 @mutant("a failure that does not see the success beside it", breaks.DISABLED)
 def _beside() -> AbstractContextManager[Any]:
-    """A past defect: a receiver that works was disabled."""
+    """A past defect: a working receiver was disabled."""
     note, stack = WebhooksTable.note_failure, ExitStack()
     days = 2.9, *(3.05 + number / 5000 for number in range(6))
     stack.enter_context(replaced(run, "plan", lambda _: _failing_days([(3.04 * DAY, FLAPS)], *days)))
@@ -72,7 +72,7 @@ def _beside() -> AbstractContextManager[Any]:
 
 
 def _failing_days(then: list[tuple[float, str]], *days: float) -> Plan:
-    """A receiver that fails at first. days: of the notices."""
+    """Plan a receiver that fails at first. days: of the notices."""
     one, chance = Subscriber(0, "tenant1", ["command"], [(0.0, FAILS), *then]), random.Random(1)  # noqa: S311
     notices = [(notice(chance, number, "tenant1"), [day * DAY]) for number, day in enumerate((0.0, *days))]
     return Plan([one], notices, [], (0, 0), 500)
@@ -80,7 +80,7 @@ def _failing_days(then: list[tuple[float, str]], *days: float) -> Plan:
 
 @mutant("a success that ends its delivery first", breaks.DISABLED, focus=((r"^Sweep.*call[45]$", (f.DIES_AFTER,)),))
 def _ended_first() -> AbstractContextManager[Any]:
-    """A past defect: after a crash in between, the failing days went on."""
+    """A past defect: after a crash in between, the failing days continued."""
 
     def delivered(self: Any, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
         self._ended(delivery, Status.DELIVERED, made.outcome)

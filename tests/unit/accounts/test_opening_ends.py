@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from accounts.errors import AccountNotOpened, SetupRunning, StaleApplication
-from accounts.reasons import Reason
 from accounts.recovery import MAX_LOOKED_AT, read_outcome, start
 from accounts.requests import parse_reject
+from accounts.state import Reason
 from runtime.machine import Machine
 from runtime.sweep import SweepUnfinished
 from runtime.validation import InvalidEvent
@@ -57,9 +57,9 @@ def test_row_of_a_setup_started_by_hand_starts_nothing() -> None:
 @pytest.mark.parametrize(("decision", "reason"), [("reject", "Rejected"), ("expired", "ReviewExpired")])
 def test_rejection_states_the_reason(world: OpeningWorld, decision: str, reason: str) -> None:
     asked = parse_reject({"application_id": "a-1", "decision": decision})
-    world.openings.flag("a-1", [Reason.NAME_BARRED], world.now)
+    world.applications.flag("a-1", [Reason.NAME_BARRED], world.now)
     for _ in range(2):
-        world.openings.reject("a-1", asked.reason, world.now)
+        world.applications.reject("a-1", asked.reason, world.now)
 
     assert (world.status(), world.row()["reason"], "open_since" in world.row()) == ("REJECTED", reason, False)
 
@@ -75,7 +75,7 @@ def test_only_an_application_in_review_is_rejected(world: OpeningWorld, status: 
     before = world.row()
 
     with pytest.raises(StaleApplication):
-        world.openings.reject("a-1", "Rejected", world.now)
+        world.applications.reject("a-1", "Rejected", world.now)
     assert world.row() == before
 
 
@@ -135,11 +135,11 @@ def test_review_newer_than_the_end_belongs_to_a_redrive(
 @pytest.mark.parametrize("before", [{}, {"asked_at": "2026-11-20T12:00:00.000000+00:00"}])
 def test_review_requested_meanwhile_prevents_the_failure(world: OpeningWorld, before: dict[str, str]) -> None:
     world.write("a-1", status="IN_REVIEW", **before)
-    seen = world.openings.find("a-1")
+    seen = world.applications.find("a-1")
     assert seen is not None
     world.write("a-1", asked_at="2026-11-22T12:00:00.000000+00:00")
 
-    assert not world.openings.fail(seen, "Execution.ABORTED", world.now)
+    assert not world.applications.fail(seen, "Execution.ABORTED", world.now)
     assert world.status() == "IN_REVIEW"
 
 
@@ -168,10 +168,10 @@ def test_outcome_of_an_earlier_setup_is_read(world: OpeningWorld, status: str, s
     world.setup.executions = ran(setup) if setup else {}
 
     if isinstance(outcome, dict):
-        assert read_outcome(world.openings, world.ending.setup, "a-1") == outcome
+        assert read_outcome(world.applications, world.ending.setup, "a-1") == outcome
     else:
         with pytest.raises(outcome):
-            read_outcome(world.openings, world.ending.setup, "a-1")
+            read_outcome(world.applications, world.ending.setup, "a-1")
 
 
 def test_sweep_starts_unstarted_applications_and_leaves_running_ones(world: OpeningWorld) -> None:
