@@ -249,7 +249,7 @@ def builders_in_code() -> set[str]:
 
 @every_stack
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_function_may_do_what_it_does(function: str, stack: str, observed: Observed) -> None:
+def test_function_has_the_grants_it_needs(function: str, stack: str, observed: Observed) -> None:
     grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
 
     assert missing(needed_by_function(function, stack, observed), grants) == set()
@@ -258,7 +258,7 @@ def test_function_may_do_what_it_does(function: str, stack: str, observed: Obser
 @pytest.mark.slow
 @every_stack
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_function_may_do_nothing_more(function: str, stack: str, observed: Observed) -> None:
+def test_function_has_no_unneeded_grants(function: str, stack: str, observed: Observed) -> None:
     grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
 
     assert superfluous(needed_by_function(function, stack, observed), grants) == set()
@@ -266,7 +266,7 @@ def test_function_may_do_nothing_more(function: str, stack: str, observed: Obser
 
 @every_stack
 @pytest.mark.parametrize("machine", MACHINES)
-def test_state_machine_may_do_what_it_does_and_nothing_more(machine: str, stack: str) -> None:
+def test_state_machine_has_exactly_the_grants_it_needs(machine: str, stack: str) -> None:
     needed = needed_by_machine(machine, STACKS[stack])
     grants = granted(str(arn_of(MACHINES[machine].properties["Role"])), STACKS[stack])
 

@@ -192,7 +192,7 @@ def test_every_state_is_reachable(machine: Machine) -> None:
 
 
 @every_task
-def test_task_has_what_it_needs_to_fail_cleanly(name: str, state: State) -> None:
+def test_task_can_fail_cleanly(name: str, state: State) -> None:
     assert {"Comment", "TimeoutSeconds", "Retry", "Catch"} <= set(state)
     assert state["Comment"].endswith(".")
 

@@ -115,7 +115,7 @@ def _batch(parameters: Parameters) -> Iterable[Answer]:
     if len(parameters["RequestItems"]) == 1 and (
         parameters["RequestItems"].keys() <= {*_STANDING} or _notes(parameters)
     ):
-        # Of an audit, which continues whatever it reads: no note; confirmed orders, with rows that contradict them.
+        # An audit continues whatever it reads: no note; confirmed orders, with rows that contradict them.
         yield _found(parameters, lambda key: None if "#" in key else "Confirmed")
         return
     yield _found(parameters, lambda _: None)

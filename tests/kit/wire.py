@@ -133,7 +133,7 @@ class Wire:
         # Clients trace the calls that they find here, once.
         trace_aws_calls()
         self._patch.setattr(BaseClient, "_make_api_call", lambda *call: self._answer_call(*call))
-        # Of links, which are made without a call.
+        # For links, which are created without a call.
         self._patch.setattr(BaseClient, "_convert_to_request_dict", lambda _, **asked: {"asked": asked["api_params"]})
         self._patch.setattr(
             RequestSigner, "generate_presigned_url", lambda _, *link, **named: self._presign(*link, **named)

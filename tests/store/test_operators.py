@@ -97,7 +97,7 @@ def test_released_key_is_free_and_nobody_is_unsure(charge: Charge, status: str) 
     assert (lease.attempt, lease.completed, lease.unsure) == (2, False, False)
 
 
-def test_released_record_that_was_held_expires_again(held: Charge) -> None:
+def test_released_held_record_expires_again(held: Charge) -> None:
     held.becomes("HELD")
     _release(held)
     assert "expires_at" in (held.row or {})

@@ -236,7 +236,7 @@ def test_row_with_a_misplaced_quote_says_where_and_is_shown(
 
 
 @both_modes
-def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) -> None:
+def test_long_row_that_swallows_others_is_reported(world: ImportWorld, mode: str) -> None:
     swallowed = "".join(map(row, range(5000)))
     import_id = imported(world, f'{HEADER}p1,"n,tea,1,JPY\n{swallowed}p2,n",tea,1,JPY\n{row(8)}', mode)
     (failed,) = world.result(import_id, "failed")
@@ -287,7 +287,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
         ('"code"x,name,category,price,currency\n', "UnknownColumn", '"code"x', "Cell 1 has text after its closing"),
     ],
 )
-def test_refusal_says_what_was_found(
+def test_refusal_describes_the_finding(
     world: ImportWorld, mode: str, content: str | bytes, code: str, column: str, what: str
 ) -> None:
     error = refused(world, content, mode)

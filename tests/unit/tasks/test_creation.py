@@ -23,7 +23,7 @@ from tasks.types import TaskType, TaskTypes
 from tests.kit.tasks import LIFETIME, TENANT, TaskWorld, Text
 
 KEY = TaskKey(TENANT, "t-1")
-# Of a transaction, here: so that a few items take several.
+# The maximum per transaction, reduced so that a few items take several.
 _FEW = 3
 MANY = [f"a{number}" for number in range(2 * _FEW + 2)]
 OTHERS = [f"b{number}" for number in range(_FEW + 1)]

@@ -235,7 +235,7 @@ def test_rows_are_counted_without_rows_of_empty_cells(world: World, rows: list[R
         (f'"{HEADER}\n'.encode(), UnclosedQuote, "the header opens a quote"),
     ],
 )
-def test_file_refusal_says_what_was_found(
+def test_file_refusal_describes_the_finding(
     world: World, start: bytes, error: type[ImportRefused], what: str, size: int
 ) -> None:
     world.bucket.put(KEY, start + b"x,\n" * size, {})
