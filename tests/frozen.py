@@ -255,7 +255,7 @@ PARTS: dict[str, Sequence[tuple[Callable[..., Written], tuple[Any, ...]]]] = {
 
 def freeze(folder: Path, parts: Sequence[str]) -> None:
     """Write the files of these parts. Each of a part's works has a process of its own, as it changes modules."""
-    # Whatever iterates over a set of texts does so in one order.
+    # PYTHONHASHSEED fixes the iteration order of sets of strings.
     os.environ.update(COLUMNS="100", NO_COLOR="1", TZ="UTC", PYTHONHASHSEED="0")
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.process_cpu_count(), context, max_tasks_per_child=1) as pool:

@@ -15,7 +15,7 @@ MACHINE = MACHINES["AccountOpening"]
 TASKS = dict(MACHINE.tasks())
 CHECKS = ("Identity", "Address", "Fraud Model")
 PARALLEL = MACHINE.states["Perform Automated Checks"]
-# A retry of the wait makes a new token.
+# A retry of the waiting state creates a new token.
 CALLBACK = "Wait For Review"
 
 every_task = each("name", TASKS)
@@ -95,7 +95,7 @@ def test_task_passes_the_execution_name_and_no_input(name: str) -> None:
 
 @every_task
 def test_every_transient_error_is_retried(name: str) -> None:
-    # A sweep is no state; leases and outside work are those of account-setup.
+    # A sweep is not a state; leases and outside work belong to account-setup.
     errors = leaves(TransientError, {"runtime", "accounts"}) | {"Contention", "StoreUnavailable"}
     own = errors - {
         "SweepUnfinished",

@@ -32,7 +32,7 @@ MODULES = {
 }
 OPERATIONS = dict(Document().operations())
 BODY = RESOURCES["HttpApi"]["Properties"]["Body"]
-# Nothing that a caller sent, or is called.
+# Nothing that a caller sent, and no caller's name.
 LOGGED = {"requestId", "requestTime", "routeKey", "status", "responseLength", "responseLatency", "integrationLatency"}
 BELONGS_TO_THE_STACK = {"orders", "applications", "approvals"}
 JWT = Stack(parameters={"ApiJwtIssuer": "https://issuer.example", "ApiJwtAudience": "a,b"})

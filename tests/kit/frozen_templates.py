@@ -18,7 +18,7 @@ from tests.kit.template import TEMPLATE, listed
 type Body = dict[str, Any]
 
 _FUNCTION, _MACHINE = "AWS::Serverless::Function", "AWS::Serverless::StateMachine"
-# Resources that have a name, and name others by their use.
+# Resources with a name, which name others by their use.
 _USERS = {_FUNCTION, _MACHINE, "AWS::SQS::Queue", "AWS::SNS::Topic"}
 # Properties that name a resource, or what it belongs to; the first that it has.
 _NAMES = (

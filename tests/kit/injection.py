@@ -200,7 +200,7 @@ def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5
 
     def kill() -> None:
         while not over.wait(every * chance.uniform(0.5, 1.5)):
-            # An idle stack has none.
+            # An idle stack has no workers.
             while not (alive := workers(emulator_pid)) and not over.wait(0.05):
                 continue
             if alive:

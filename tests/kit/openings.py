@@ -88,7 +88,7 @@ class OpeningWorld:
 
     @property
     def steps(self) -> SagaSteps:
-        # The other rows of the saga are in a table of their own, and nobody writes them here.
+        # The saga's other rows are in a separate table, which nothing writes here.
         names = {step.table: self.setups for step in ACCOUNT_SETUP.deployed}
         return SagaSteps(ACCOUNT_SETUP, self.store, {**names, "ApplicationsTable": self.applications.name})
 
@@ -119,7 +119,7 @@ class OpeningWorld:
         self.now += timedelta(minutes=minutes)
         return self.recovery.sweep(self.now, lambda: has_time)
 
-    # What is in the tables
+    # The content of the tables
 
     def row(self, application_id: str = "a-1") -> dict[str, Any]:
         key = {"application_id": {"S": application_id}}

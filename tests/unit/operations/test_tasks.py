@@ -15,7 +15,7 @@ from tasks.state import Status, TaskKey
 from tests.kit.tasks import TENANT, TaskWorld
 from tests.unit import dynamodb
 
-# In the order of creation. The names begin alike, and so do the sort keys of their items.
+# In the order of creation. The names share a prefix, and so do the sort keys of their items.
 IDS = ("b", "a-b", "a", "a_b", "aa", "A")
 
 
