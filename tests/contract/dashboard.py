@@ -13,7 +13,7 @@ _DIMENSIONS_AT = 2
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """dimensions: name -> value, in the template's notation: `${OrderSaga}`."""
+    """A metric. dimensions: name -> value, in the template's notation: `${OrderSaga}`."""
 
     namespace: str
     name: str

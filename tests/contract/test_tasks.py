@@ -77,7 +77,7 @@ def test_concurrency_of_items_is_the_parameter() -> None:
 
 
 def test_machine_outlives_the_longest_task() -> None:
-    """After the limit, items in flight may use all their retries, and finish all of its own."""
+    """After the limit, items in flight may use all their retries, and then finish uses all of its retries."""
     seconds = sum(
         (1 + sum(retrier["MaxAttempts"] for retrier in TASKS[name]["Retry"])) * TASKS[name]["TimeoutSeconds"]
         for name in ("start", "iterator", "finish")

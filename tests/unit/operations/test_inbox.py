@@ -66,7 +66,7 @@ class Desk:
         self.stack._clients.update(clients)
 
     def ran(self, output: str, name: str, status: str, minutes: int, document: Any) -> None:
-        """Add an execution that started so many minutes ago, and ended this way."""
+        """Add an execution that started this many minutes ago, and ended with this status."""
         self.has(**{output: output})
         self.states.runs.append((output, name, status, NOW - timedelta(minutes=minutes), json.dumps(document)))
 
