@@ -184,7 +184,7 @@ class KnownCustomers:
     name: str
 
     def has(self, application: Application) -> bool:
-        """Whether another application has made this person a customer. Raises StoreUnavailable."""
+        """Check whether another application has made this person a customer. Raises StoreUnavailable."""
         keys = uniqueness_keys(application.name, application.date_of_birth)
         rows = read_rows(self.client, [(self.name, {"customer_id": key}) for key in keys])
         return any(row is not None and row["application_id"]["S"] != application.application_id for row in rows)

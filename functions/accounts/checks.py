@@ -22,7 +22,7 @@ IDENTITY = frozenset(
 )
 ADDRESS = frozenset({Reason.ADDRESS_INCOMPLETE, Reason.POSTAL_CODE_FORM})
 FRAUD_MODEL = frozenset({Reason.CUSTOMER_EXISTS, Reason.TOO_MANY_FROM_ADDRESS, Reason.NAME_BARRED})
-"""What each check may flag."""
+"""The reasons that each check may flag."""
 # Of an address with more applications than this, the older ones are not counted. No limit is higher.
 _MAX_NEIGHBOURS = 2000
 
@@ -31,23 +31,19 @@ type Check = Callable[[Application], Iterable[Reason]]
 
 
 def run_check(
-    applications: Applications, application_id: str, check: Check, at: datetime, own: Collection[Reason] = ()
+    applications: Applications, application_id: str, check: Check, at: datetime, known: Collection[Reason] = ()
 ) -> dict[str, Any]:
     """Run a check. Returns {"flagged", "reasons"}. An application whose flag is returned is in review already.
 
-    own: reasons that only this check flags. Those that a try whose answer was lost has flagged are returned, too.
+    known: reasons that only this check flags. Those that a try whose answer was lost has flagged are returned, too.
     Raises StaleApplication, and as `check`.
     """
     application = applications.undecided(application_id)
     reasons = list(check(application))
     if reasons:
         applications.flag(application_id, reasons, at)
-    return finding([*reasons, *sorted(code for code in own if code in application.flags and code not in reasons)])
-
-
-def finding(reasons: Iterable[Reason]) -> dict[str, Any]:
-    """What a check answers."""
-    codes = [str(reason) for reason in reasons]
+    earlier = sorted(reason for reason in known if reason in application.flags and reason not in reasons)
+    codes = [str(reason) for reason in (*reasons, *earlier)]
     return {"flagged": bool(codes), "reasons": codes}
 
 

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from .checks import FraudCheck
     from .documents import Documents
-    from .recovery import Ending, Recovery
+    from .recovery import Recovery
     from .screening import ScreeningTable
     from .steps import BankAccounts, CardProcessor, Cards, Customers, OpeningBonus, Outcome
     from .submission import Submission
@@ -150,17 +150,10 @@ def setup() -> Machine:
 
 
 @cache
-def ending() -> "Ending":
-    from .recovery import Ending
-
-    return Ending(applications(), opening(), setup())
-
-
-@cache
 def recovery() -> "Recovery":
     from .recovery import Recovery
 
-    return Recovery(ending())
+    return Recovery(applications(), opening(), setup())
 
 
 @handler(parse_submit, ids=("application_id",))
@@ -232,7 +225,7 @@ def start_applications(records: Sequence[Record], _call: Call) -> dict[str, Any]
 @handler(detail_parser(OpeningEnded), ids=("application_id", "status"))
 def application_ended(ended: OpeningEnded, call: Call) -> None:
     """Fail an application whose execution failed, or was cut off (event *Execution Status Change*)."""
-    if ended.status != SUCCEEDED and ending().end(ended.application_id, ended.status, call.at):
+    if ended.status != SUCCEEDED and recovery().end(ended.application_id, ended.status, call.at):
         _logger.warning("application failed", extra={"application_id": ended.application_id})
 
 
@@ -416,5 +409,5 @@ def finalize_account(ended: Ended, call: Call) -> None:
 
 @handler(unread)
 def sweep_accounts(_: None, call: Call) -> dict[str, int]:
-    """Finalize the setups whose event was lost, and count those of which something stands."""
+    """Finalize the setups whose event was lost, and count those of which something is not undone."""
     return sweep().run(call.at, lambda: has_time(call))

@@ -54,7 +54,7 @@ def read_outcome(applications: Applications, setup: Machine, application_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Recovery:
     """opening, setup: the machines account-opening and account-setup; their executions are named by application."""
 
     applications: Applications
@@ -79,17 +79,12 @@ class Ending:
             return False
         return self.applications.fail(seen, f"Execution.{execution.status}", at)
 
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    ending: Ending
-
     def sweep(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
         """Look at what is young or decided, and at some of the others.
 
         Returns how many applications are open, and what was done. Raises SweepUnfinished.
         """
-        found = list(self.ending.applications.open())
+        found = list(self.applications.open())
         sweep = Sweep[Application](
             "application",
             lambda seen: self._review(seen.application_id, at),
@@ -101,20 +96,19 @@ class Recovery:
 
     def _review(self, application_id: str, at: datetime) -> str:
         """Return what was done. `finalizing`: account-setup has begun an account, and its finalization decides."""
-        applications, opening = self.ending.applications, self.ending.opening
-        found = applications.find(application_id)
+        found = self.applications.find(application_id)
         if found is None or found.open_since is None or found.open_since + _GRACE > at:
             return "running"
         if not found.undecided:
-            applications.close(application_id)
+            self.applications.close(application_id)
             return "closed"
-        status = opening.status(application_id)
+        status = self.opening.status(application_id)
         if status is None:
-            _start(opening, application_id)
+            _start(self.opening, application_id)
             return "started"
         if status == RUNNING:
             return "running"
-        return "ended" if self.ending.end(application_id, status, at) else "finalizing"
+        return "ended" if self.end(application_id, status, at) else "finalizing"
 
 
 def _chosen(found: Sequence[Application], at: datetime) -> list[Application]:

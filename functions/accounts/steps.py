@@ -120,7 +120,7 @@ class OpeningBonus:
         return self.ledger.transfer(number, step.saga_id, kind, amount, step.at)
 
     def _posted(self, task: Task[AccountSetup]) -> int:
-        """What was posted: an earlier deployment may have given another bonus."""
+        """Read the amount that was posted: an earlier deployment may have given another bonus."""
         key = POST_OPENING_BONUS.row_key(task.step.saga_id)
         (row,) = read_rows(self.client, [(self.steps.table(POST_OPENING_BONUS), key)])
         return int(row["amount"]["N"]) if row else OPENING_BONUS
@@ -189,7 +189,7 @@ class Outcome:
     applications: Applications
 
     def approve(self, task: Task[AccountSetup]) -> Result:
-        """Confirm the saga: every step stands, and none can be undone any more. Safe to repeat.
+        """Confirm the saga: no step is undone, and none can be any more. Safe to repeat.
 
         Raises StateConflict if a step does not stand, or the application has another end.
         """
@@ -205,7 +205,7 @@ class Outcome:
     def fail(self, task: Task[AccountSetup]) -> Result:
         """Set the application to FAILED. One that has ended otherwise meanwhile keeps its end.
 
-        Raises StateConflict if it is approved, or its customer stands.
+        Raises StateConflict if it is approved, or its customer is not removed.
         """
         step, actions = task.step, self.applications.actions
         found = self._status(step.saga_id)

@@ -33,7 +33,7 @@ class Submission:
         return {"application_id": request.application_id, "status": SUBMITTED if new else DUPLICATE}
 
     def _store(self, request: SubmitRequest, owner: str, at: datetime) -> bool:
-        """Whether this call has stored the application.
+        """Store it, once. Returns whether this call has stored it.
 
         Raises PayloadMismatch if a different payload is stored, InvalidApplication if the id is barred.
         """
@@ -53,6 +53,6 @@ class Submission:
         return answer.get("owner") == owner
 
     def _stored_hash(self, application_id: str) -> str | None:
-        """Of a row without its record: records expire, and an application that failed is barred."""
+        """Read the hash of a row without its record: records expire, and an application that failed is barred."""
         found = self.applications.find(application_id)
         return found.values.get("payload_hash") if found else None

@@ -10,7 +10,7 @@ from accounts.bank import KnownCustomers
 from accounts.checks import FRAUD_MODEL, IDENTITY, FraudCheck, IdentityCheck, run_check
 from accounts.definition import ACCOUNT_SETUP
 from accounts.documents import Documents
-from accounts.recovery import Ending, Recovery
+from accounts.recovery import Recovery
 from accounts.requests import parse_submit
 from accounts.screening import ScreeningTable
 from accounts.state import ADDRESS_KEY, OPEN_SINCE
@@ -93,8 +93,8 @@ class OpeningWorld:
         return SagaSteps(ACCOUNT_SETUP, self.store, {**names, "ApplicationsTable": self.applications.name})
 
     @property
-    def ending(self) -> Ending:
-        return Ending(self.applications, _machine(self.opening, OPENING), _machine(self.setup, SETUP))
+    def recovery(self) -> Recovery:
+        return Recovery(self.applications, _machine(self.opening, OPENING), _machine(self.setup, SETUP))
 
     def submit(self, document: dict[str, Any], owner: str = "") -> dict[str, str]:
         return self.submission.submit(parse_submit(document), owner or uuid.uuid4().hex, self.now)
@@ -117,7 +117,7 @@ class OpeningWorld:
 
     def sweep(self, *, minutes: int = 5, has_time: bool = True) -> dict[str, int]:
         self.now += timedelta(minutes=minutes)
-        return Recovery(self.ending).sweep(self.now, lambda: has_time)
+        return self.recovery.sweep(self.now, lambda: has_time)
 
     # The content of the tables
 

@@ -9,7 +9,7 @@ from typing import Any
 import accounts.bank
 from accounts import checks
 from accounts.bank import CustomersTable
-from accounts.recovery import Ending
+from accounts.recovery import Recovery
 from accounts.steps import BankAccounts, OpeningBonus, Outcome
 from accounts.table import Applications
 from approvals.deciding import Requesting
@@ -123,7 +123,7 @@ def _failed_meanwhile() -> AbstractContextManager[Any]:
         assign = {"status": "FAILED", "reason": reason, "updated_at": at.isoformat()}
         return bool(self._update(seen.application_id, "attribute_exists(#status)", assign))
 
-    return both(replaced(Ending, "end", end), replaced(Applications, "fail", fail))
+    return both(replaced(Recovery, "end", end), replaced(Applications, "fail", fail))
 
 
 @mutant("an end event that is believed after a redrive", breaks.REVIEWS, focus=REDRIVEN)
@@ -134,7 +134,7 @@ def _believed() -> AbstractContextManager[None]:
             return False
         return bool(self.applications.fail(seen, f"Execution.{status}", at))
 
-    return replaced(Ending, "end", end)
+    return replaced(Recovery, "end", end)
 
 
 @mutant("a redrive that asks about a decided application", breaks.REVIEWS, focus=REDRIVEN)
