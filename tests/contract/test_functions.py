@@ -131,7 +131,7 @@ def test_failed_asynchronous_events_are_kept_or_retried(function: Function) -> N
     assert "OnFailure" in settings.get("DestinationConfig", {}) or comes_again
 
 
-def test_every_role_has_a_user() -> None:
+def test_every_role_is_used() -> None:
     text = str({name: body for name, body in TEMPLATE["Resources"].items() if name not in ROLES})
 
     assert [role for role in ROLES if f"['{role}', 'Arn']" not in text] == []

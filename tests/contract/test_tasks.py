@@ -71,7 +71,7 @@ def test_no_iteration_fails_the_map() -> None:
     assert "Retry" not in MAP
 
 
-def test_concurrency_of_items_is_the_parameter() -> None:
+def test_item_concurrency_equals_the_parameter() -> None:
     assert MAP["MaxConcurrencyPath"] == "$.start.payload.max_concurrency"
     assert TEMPLATE["Parameters"]["TaskMaxConcurrency"]["MaxValue"] == MAX_INLINE_CONCURRENCY
 

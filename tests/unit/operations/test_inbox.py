@@ -168,7 +168,7 @@ def test_user_import_is_listed_until_its_file_succeeds(desk: Desk, file: str, mi
 
 
 @pytest.mark.parametrize(("folder", "listed"), [("users", False), ("others", True)])
-def test_user_file_without_a_date_has_its_folders_name(desk: Desk, folder: str, listed: bool) -> None:
+def test_user_file_without_a_date_is_named_after_its_folder(desk: Desk, folder: str, listed: bool) -> None:
     desk.ran("UserImportArn", "manual-1", "FAILED", 5, {"key": "manual/users/TestFile_20261122.csv"})
     desk.ran("UserImportArn", "manual-2", "SUCCEEDED", 1, {"key": f"manual/{folder}/TestFile_20261123.csv"})
 
