@@ -25,7 +25,7 @@ ROLE = "arn:aws:iam::123456789012:role/states"
 
 @dataclass(frozen=True)
 class Engine:
-    """name: for tests. role: of the machines; its permissions do not matter, because all tasks are mocked."""
+    """An engine. name: for tests. role: of the machines; its permissions do not matter: all tasks are mocked."""
 
     name: str
     client: "SFNClient"
