@@ -150,7 +150,7 @@ def test_change_needs_only_the_keyboard(page: Page, things: Things) -> None:
 def test_lists_lead_to_details_by_keyboard(page: Page, addresses: dict[str, str]) -> None:
     page.goto(addresses["orders"])
     page.locator("tbody th a").first.focus()
-    # An order that arrives now is above it.
+    # A new order would appear above it.
     order = page.evaluate("document.activeElement.textContent")
     page.keyboard.press("Enter")
 

@@ -19,7 +19,7 @@ KEYS = int(os.environ.get("KEYS", "3"))
 KILLS_EVERY = 2 if KEYS > 3 else 0.7
 PUBLISHERS = 20
 VERSIONS_OF_A_KEY = 4
-# An older version is on its way, another publisher was faster, a worker was killed, or all are busy.
+# An older version is in flight, another publisher was faster, a worker was killed, or all are busy.
 _AGAIN = {
     "Contention",
     "Runtime.ExitError",

@@ -24,7 +24,7 @@ KILLS = int(os.environ.get("KILLS", "3"))
 BAD_EVERY = 12
 BAD = set(range(BAD_EVERY, ITEMS + 1, BAD_EVERY))
 OBJECTS = {f"load/{number}": os.urandom(1000 * number) for number in range(3)}
-# What killed workers leave behind when the retries of the state or the task's time are used up.
+# Left by killed workers when the retries of the state or the task's time are used up.
 CUT_OFF = {"JobUnfinished", "Lambda.Unknown", "Runtime.ExitError", "States.Timeout", "TaskCutOff"}
 SECONDS = 600 + ITEMS
 

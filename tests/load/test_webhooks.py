@@ -37,7 +37,7 @@ FAULTS = [
         ]
     )
 ]
-# What the sender takes for accepted.
+# Statuses that the sender treats as accepted.
 ACCEPTED = {"accepted", "Endless 200"}
 
 

@@ -24,7 +24,7 @@ def endpoint() -> Engine:
     return serving("endpoint", str(ENDPOINT), ROLE_ARN)
 
 
-# It patches moto for the whole process: the tests of other modules that run in it must not meet the patches.
+# It patches moto for the whole process; tests of other modules in it must not see the patches.
 @pytest.fixture(scope="module", name="moto")
 def _moto() -> Iterator[Engine]:
     with moto() as started:

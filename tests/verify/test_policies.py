@@ -23,7 +23,7 @@ OPTIONS: dict[str, dict[str, str]] = {
 FALSE_POSITIVES = {
     # It expects each resource type of an action; executions of express machines are another type.
     ("RESOURCE_MISMATCH", "states:DescribeExecution"),
-    # A stream's label is a time, whose colons it mistakes for the ARN's.
+    # A stream's label is a timestamp, whose colons it mistakes for the ARN's.
     ("RESOURCE_MISMATCH", "dynamodb:DescribeStream"),
     ("RESOURCE_MISMATCH", "dynamodb:GetRecords"),
     ("RESOURCE_MISMATCH", "dynamodb:GetShardIterator"),

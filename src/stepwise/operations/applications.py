@@ -7,10 +7,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from accounts.applications import DOCUMENT_VERSION, FLAGS
 from accounts.definition import ACCOUNT_SETUP
 from accounts.errors import InvalidApplication
 from accounts.requests import SubmitRequest, parse_submit, setup_input
+from accounts.state import DOCUMENT_VERSION, FLAGS
 from idempotency import PayloadMismatch
 from idempotency.saga.table import UNSETTLED
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from accounts.applications import ADDRESS_KEY, Application
-from accounts.numbers import customer_id
+from accounts.bank import customer_id
 from accounts.people import FIRST_UNIQUE, SECOND_FORM, UNIQUE, address_keys, uniqueness_keys
 from accounts.screening import ScreeningTable, barred_keys
+from accounts.state import ADDRESS_KEY, Application
 from idempotency.codec import to_item
 from idempotency.dynamodb import Action, read_rows, update
 from idempotency.expressions import conditional_put, conditional_update

@@ -5,8 +5,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from accounts.cards import Cards
 from accounts.processor import HttpProcessor
+from accounts.steps import Cards
 from idempotency import NEVER_HAPPENED
 from idempotency.saga.finalization import Finalization
 from tests.faults import faults as f

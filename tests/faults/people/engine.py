@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ministack.services import stepfunctions
 
+import accounts.bank
 import accounts.recovery
-import accounts.tables
 import approvals.recovery
 import idempotency.leases
 import idempotency.saga.sweep
@@ -94,7 +94,7 @@ class Engine(shared.Engine):
         for module in (approvals.recovery, accounts.recovery, idempotency.saga.sweep):
             replace(module, "random", sampling)
         replace(runtime.sweep, "random", STEADY)
-        replace(accounts.tables, "_bars", lambda application: self.on.bars(application))
+        replace(accounts.bank, "_bars", lambda application: self.on.bars(application))
         replace(Secret, "read", lambda _: SECRET)
         replace(idempotency.leases, "datetime", present)
         # Defaults of a lease's pauses, and of the minimum time for sending a request.

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from accounts.numbers import account_number
+from accounts.bank import account_number
 from tests.faults.people.processor import SECRET
 from tests.faults.people.schedule import Schedule
 from tests.faults.seams import Document

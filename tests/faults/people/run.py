@@ -7,9 +7,9 @@ from functools import partial
 
 from ministack.services import stepfunctions
 
-import accounts.tables
-from accounts.applications import Application
+import accounts.bank
 from accounts.people import uniqueness_keys
+from accounts.state import Application
 from tests.faults.invocation import Invocation
 from tests.faults.people import schedule as s
 from tests.faults.people.invariants import ANSWERS, OUTCOME
@@ -18,7 +18,7 @@ from tests.faults.people.reviewing import TRIES, Reviewing
 from tests.faults.seams import Document
 from tests.kit.template import FUNCTIONS
 
-_BARS = accounts.tables._bars
+_BARS = accounts.bank._bars
 
 
 @dataclass

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from accounts.bank import account_number, check_digit
 from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
 from accounts.errors import ApplicationNotFound, CustomerExists
-from accounts.numbers import account_number, check_digit
 from accounts.people import uniqueness_keys
 from idempotency import BusinessError, StateConflict, StepCompensated
 from idempotency.saga.executions import Executions
 from idempotency.saga.finalization import Finalization, Finalized
 from idempotency.saga.state import SagaReader
-from tests.kit.accounts import BUSINESS, AccountWorld
+from tests.kit.accounts import AT, BUSINESS, AccountWorld
 from tests.kit.commands import error
 from tests.unit.dynamodb import client
 
@@ -65,6 +65,15 @@ def test_undone_setup_leaves_nothing_in_effect(world: AccountWorld) -> None:
     assert status(world) == FAILED
     assert len(world.rows("LedgerTable")) == 4
     assert not world.state().standing
+
+
+def test_setup_without_an_application_is_undone_once_more(world: AccountWorld) -> None:
+    """Somebody has started it by hand, and its finalization has written a row without a name."""
+    world.client.transact_write_items(TransactItems=[world.applications.actions.save_unknown("a-2", AT, [])])
+
+    with pytest.raises(ApplicationNotFound):
+        world.call("RegisterCustomer", of="a-2")
+    assert world.call("RemoveCustomer", "MarkFailed", of="a-2") == {"undone": False}
 
 
 @pytest.mark.parametrize("function", [*FORWARD, "MarkApproved"])
@@ -199,7 +208,7 @@ def test_unsubmitted_application_is_refused(world: AccountWorld) -> None:
 
 def test_amount_of_an_earlier_deployment_is_reversed(world: AccountWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.call(*FORWARD[:3])
-    monkeypatch.setattr("accounts.bank_accounts.OPENING_BONUS", 5)
+    monkeypatch.setattr("accounts.steps.OPENING_BONUS", 5)
     world.call("ReverseOpeningBonus")
 
     assert sorted(entry["amount"] for entry in world.rows("LedgerTable")) == [-1000, -1000, 1000, 1000]
@@ -227,7 +236,7 @@ class Refusing:
 def _finalization(world: AccountWorld, client: Any) -> Finalization:
     machines: Any = Executions(ACCOUNT_SETUP, client, "setup", "recovery")
     reader = SagaReader(ACCOUNT_SETUP, world.client, world.tables, world.tables["IdempotencyTable"])
-    return Finalization(ACCOUNT_SETUP, world.store, world.applications.table, machines, reader, timedelta(days=90))
+    return Finalization(ACCOUNT_SETUP, world.store, world.applications.actions, machines, reader, timedelta(days=90))
 
 
 class Forgetful:

@@ -23,7 +23,7 @@ from tests.kit.project import EVENTS, read_json
 from tests.unit.dynamodb import client
 
 DOCUMENT = Document()
-# As JSON spells them.
+# Spellings in JSON.
 SENT = [
     "12345678901234567890.5",
     "0.12345678901234567890",

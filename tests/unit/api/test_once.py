@@ -30,7 +30,7 @@ class World:
         return once(self.store, request, self.clock() + DEADLINE, run or (lambda: self.done(request)))
 
     def done(self, request: Request) -> Answer:
-        # As the contexts' functions do, by the name that derives from the key.
+        # The contexts' functions do this by the name derived from the key.
         if request.digest not in self.effects:
             self.effects.append(request.digest)
         return Answer(202, {"id": request.digest}, {"location": "/tasks/t-1"})

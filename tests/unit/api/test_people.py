@@ -188,7 +188,7 @@ def test_application_shows_what_it_waits_for_but_not_who_applies(
     if changes:
         world.write("a-1", **changes)
     monkeypatch.setattr(applications, "dynamodb", client)
-    own: Any = SimpleNamespace(applications_table=world.applications)
+    own: Any = SimpleNamespace(applications_table=world.applications.name)
 
     found = applications.show_application(request("GET /", application_id="a-1"), own).body
     assert found["waits_for"] == waits_for

@@ -59,7 +59,7 @@ def own(schema: Any, value: Any) -> set[str]:
 
 def librarys(schema: Any, value: Any) -> bool:
     whole = {**schema, "components": DOCUMENT.values["components"]}
-    # In JSON Schema 1.0 is an integer. What the API starts stores it as it came, so here it is not.
+    # In JSON Schema, 1.0 is an integer. Functions behind the API store it unchanged, so here it is not.
     checker = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("integer", lambda _, one: type(one) is int)
     validator = jsonschema.validators.extend(jsonschema.Draft4Validator, type_checker=checker)
     return bool(validator(whole).is_valid(value))

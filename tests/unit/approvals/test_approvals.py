@@ -214,7 +214,7 @@ def test_state_that_asks_after_the_decision_gets_it_too(world: ApprovalWorld) ->
     world.decide("approve")
     newest = world.states.wait()
 
-    # The first token is dead, and the execution runs: it may ask again.
+    # The first token is dead, and the execution is running: it may ask again.
     assert not world.send()
     assert world.approval.took_effect is None
     assert world.tokens == []
@@ -352,7 +352,7 @@ def test_late_event_does_not_cancel_a_redriven_execution(world: ApprovalWorld) -
     world.ask(world.states.redrive())
     assert world.recovery.review(ID, world.at) == "waiting"
 
-    # The read may be late, too.
+    # The read may be stale, too.
     world.states.executions[ARN] |= described
     assert world.recovery.review(ID, world.at) == "waiting"
 

@@ -114,7 +114,7 @@ def test_recover_shows_the_states_and_exits_with_1_if_something_is_left(office: 
 
 
 @pytest.mark.parametrize("status", ["", "RUNNING"])
-def test_setup_that_is_running_or_not_started_is_not_recovered(office: Office, status: str) -> None:
+def test_running_or_unstarted_setup_is_not_recovered(office: Office, status: str) -> None:
     if status:
         office.executions.put("setup", OWN, status, input=json.dumps(setup_input(OWN)))
     ended = stepwise("applications", "recover", OWN, "--json")

@@ -163,7 +163,7 @@ class _Imports:
         self.events: list[Any] = [{"type": "Any"}]
         for state, key in written.items():
             name, field = fields.get(state, ("register_result", "result_key"))
-            # A state that fails is left, too.
+            # A failed state is exited, too.
             output |= {name: {"result": {field: key}}} if key else {"error": {"Error": "States.Timeout"}}
             left = {"name": state, "output": json.dumps(output)}
             self.events.append({"type": "TaskStateExited", "stateExitedEventDetails": left})

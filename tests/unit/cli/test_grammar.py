@@ -26,7 +26,7 @@ SHORT = {
     "report": "reports show",
     "import": "user-imports create",
 }
-# What is imported for no call that needs no AWS.
+# Modules that no call without AWS may import.
 HEAVY = ("boto3", "botocore", "rich", "msgspec", "idempotency", "urllib3", "psutil")
 
 

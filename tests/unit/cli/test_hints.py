@@ -56,7 +56,7 @@ def test_hint_names_the_port_that_the_environment_would_change(monkeypatch: pyte
     assert hints.command("recover", "o-1") == "./stepwise recover o-1 --port 4566"
 
 
-def test_hint_is_quoted_and_starts_like_the_command_that_was_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hint_is_quoted_and_starts_like_the_command_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(hints.PROGRAM, "/opt/my tools/stepwise")
     stepwise("show", "")
 

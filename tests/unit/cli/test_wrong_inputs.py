@@ -49,7 +49,7 @@ def wrong(call: str, *more: str, told: str = "", stack: str = "", text: str = ""
     return Wrong((*call.split(), *more), told, stack, text)
 
 
-# Long, short, foreign, hostile: none can be the id of an order.
+# Long, short, foreign, hostile: none is a valid order id.
 BAD_IDS = ("", " ", "a" * 81, "o 1", "o/1", "../x", "o#1", "注文", "o'1", 'o"1', "o\n1", "o;ls", "$(x)", "%00", "[red]")
 BAD_REASONS = ("", "   ", "w" * 1001)
 BAD_PORTS = ("0", "-1", "22", "1023", "65536", "99999999999", "4566.5", "http", "", "0x11")
@@ -91,7 +91,7 @@ VALUES = {
     "applications limits set": ("max_customers_at_address", "3"),
     "commands rebuild": ("catalog", "--key", "t1/PRODUCT#1"),
 }
-# What starts a stack of its own, needs none, or waits for one.
+# Commands that start a stack, need none, or wait for one.
 ALONE = ("console", "demo", "start", "stop", "completion", "invoke", "fault")
 
 

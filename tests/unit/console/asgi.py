@@ -89,7 +89,7 @@ async def _requested(app: Any, method: str, address: str, body: bytes, headers: 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    # An error that was answered is raised again, for the log of the server.
+    # A handled error is raised again, for the server's log.
     with suppress(ZeroDivisionError):
         await app(scope, receive, send)
     found = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}

@@ -30,7 +30,7 @@ def merging(**values: Any) -> dict[str, Any]:
     return {**product(merge=True), "attributes": values}
 
 
-# What is wrong, the input, the path that the message starts with.
+# The defect, the input, and the path that the message starts with.
 BAD: list[tuple[str, Any, str]] = [
     ("null", None, "the command"),
     ("a list", [], "the command"),

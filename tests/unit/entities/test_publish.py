@@ -113,7 +113,7 @@ def test_type_may_not_change(world: World, mode: str) -> None:
 @pytest.mark.parametrize(
     "changes", [{"type": "Product"}, {"type": "NOTE"}, {"sk": "PRODUCT#tea-01#note", "type": "NOTE"}]
 )
-def test_key_of_a_registered_type_takes_no_other_type(products: World, mode: str, changes: dict[str, Any]) -> None:
+def test_key_of_a_registered_type_accepts_no_other_type(products: World, mode: str, changes: dict[str, Any]) -> None:
     assert refused(products, product(mode=mode, **changes), InvalidCommand).startswith("type: must be PRODUCT")
 
 

@@ -61,7 +61,7 @@ def test_row_without_a_key_may_get_one(world: ImportWorld, code: str) -> None:
     assert world.row(retry)["status"] == "COMPLETED"
 
 
-def test_records_provide_the_keys_of_a_first_file_that_is_gone(world: ImportWorld) -> None:
+def test_records_provide_the_keys_of_a_deleted_first_file(world: ImportWorld) -> None:
     first = world.run(HEADER + row("p1", "x"))
     world.lose(first)
     retry = world.run(f"row,{HEADER}1,{row('p1')}2,{row('p2')}", retry_of=first)
@@ -93,7 +93,7 @@ def test_all_or_nothing_retry_runs_if_only_stored_rows_are_wrong(world: ImportWo
 
 @pytest.fixture
 def secretive() -> ImportWorld:
-    """A type with a secret description; p1 has one."""
+    """A world whose products have a secret description; p1 has one."""
     world = ImportWorld(
         dynamodb.client(), Types([dataclasses.replace(TYPES.of("PRODUCT"), secret=("description",))], TARGETS)
     )

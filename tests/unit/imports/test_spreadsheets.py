@@ -236,7 +236,7 @@ def test_row_with_a_misplaced_quote_says_where_and_is_shown(
 
 
 @both_modes
-def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) -> None:
+def test_long_row_that_swallows_others_is_reported(world: ImportWorld, mode: str) -> None:
     swallowed = "".join(map(row, range(5000)))
     import_id = imported(world, f'{HEADER}p1,"n,tea,1,JPY\n{swallowed}p2,n",tea,1,JPY\n{row(8)}', mode)
     (failed,) = world.result(import_id, "failed")
@@ -246,7 +246,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
     assert world.counts(import_id) == (2, 1, 1, 0)
 
 
-# What a file is that is no CSV.
+# Files that are not CSV.
 
 
 @both_modes
@@ -272,7 +272,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
             for sign, words in {":": "`:`", "^": "`^`", " ": "a space", "\x1f": "the control character U+001F"}.items()
         ),
         (f'"{HEADER[:-1]}"\n"{row(1)[:-1]}"\n', "MissingColumn", "code", "a quote before and after the whole line"),
-        # A quote that the next row closes: what it has swallowed is no name of a column.
+        # A quote closed by the next row: the text inside is not a column name.
         ('code,"name,category\np1,"s3cret",tea\n', "UnknownColumn", "", "Cell 2 spans 2 lines of the file"),
         ('code,"name,category\np1,s3cret",tea\n', "MissingColumn", "name", "Cell 2 spans 2 lines of the file"),
         (f'{HEADER[:-1]},"x\np1,s3cret"\n', "UnknownColumn", "", "Cell 6 spans 2 lines of the file"),
@@ -287,7 +287,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
         ('"code"x,name,category,price,currency\n', "UnknownColumn", '"code"x', "Cell 1 has text after its closing"),
     ],
 )
-def test_refusal_says_what_was_found(
+def test_refusal_describes_the_finding(
     world: ImportWorld, mode: str, content: str | bytes, code: str, column: str, what: str
 ) -> None:
     error = refused(world, content, mode)

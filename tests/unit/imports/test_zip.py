@@ -78,7 +78,7 @@ def test_refused_zip_is_not_read_by_a_late_unzip(world: World, monkeypatch: pyte
     assert list(world.objects(key)) == []
 
 
-def test_child_has_the_lifetime_of_its_zips_records(world: World) -> None:
+def test_child_has_the_lifetime_of_the_zip_records(world: World) -> None:
     key = world.upload(TWO, record_days=30)
     world.unzip(key)
 
@@ -200,7 +200,7 @@ def test_nothing_is_unzipped_for_a_stopped_or_finished_import(world: World, valu
     assert list(world.objects(key)) == []
 
 
-def test_child_has_the_options_of_its_zip_and_its_own_id(world: World) -> None:
+def test_child_inherits_the_options_of_its_zip_but_has_its_own_id(world: World) -> None:
     key = world.upload(TWO, options={"parallel": 3, "encoding": "cp932"}, validated=True)
     world.unzip(key)
     child = world.found(world.trigger(key, 2))
@@ -237,7 +237,7 @@ def test_end_of_a_child_answers_every_token_once(world: World) -> None:
     assert "tokens" not in world.item(child)
 
 
-def test_running_child_answers_nothing(world: World) -> None:
+def test_running_child_answers_no_token(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.children.answer(world.item(world.trigger(key, 1)))

@@ -292,7 +292,7 @@ def test_sweep_notes_a_lost_row_until_it_is_back(shop: Shop, caplog: pytest.LogC
     assert "order_ids" not in shop.records()[0]
 
 
-def test_attention_lists_what_a_sweep_noted(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_lists_the_notes_of_a_sweep(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "failing", lambda _: [])
     shop.lose(PAYMENTS, "o-1")
     assert list(inbox.PROVIDERS["orders"][1](shop.stack, "stepwise")) == []

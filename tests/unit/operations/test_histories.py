@@ -22,7 +22,7 @@ def test_task_has_its_attempts_and_errors() -> None:
     assert str(visit.cause) == "Refused: why"
 
 
-def test_following_states_know_the_previous_one() -> None:
+def test_each_state_has_its_predecessor() -> None:
     made = Made()
     made.task("B", made.task("A"))
     first, second = made.history.visits

@@ -108,7 +108,7 @@ def kept(stack: Stack) -> list[str]:
     return [one["Key"] for one in stack.client("s3").list_objects_v2(Bucket="notices").get("Contents", [])]
 
 
-def test_every_queue_is_listed_with_what_it_receives(stack: Stack) -> None:
+def test_every_queue_is_listed_with_its_backlog_and_source(stack: Stack) -> None:
     send(stack, "ImportActionQueue", {})
     keep(stack, "one")
 
@@ -170,7 +170,7 @@ def test_messages_that_sqs_does_not_move_are_left(
     assert queues.redrive(stack, found) == back
 
 
-def test_function_gets_its_failed_events_again(stack: Stack, functions: Functions) -> None:
+def test_failed_events_are_redelivered_to_their_function(stack: Stack, functions: Functions) -> None:
     event = {"JobId": "1", "ObjKey": "bucket/key"}
     send(stack, "JobFailuresQueue", {"requestContext": {"functionArn": JOB}, "requestPayload": event})
     send(stack, "JobFailuresQueue", {"detail": {}}, TARGET_ARN=JOB, RULE_ARN="rule")

@@ -277,7 +277,7 @@ def test_applications_are_counted_by_addresses_of_the_previous_release(office: O
     before = digest("\n".join(("1234flat", "springfield", "12345", "us")))
     for number in range(2, 6):
         _move(opening, f"a-{number}", before)
-    rewriting = Rewriting(opening.client, opening.applications, opening.customers, opening.screening)
+    rewriting = Rewriting(opening.client, opening.applications.name, opening.customers, opening.screening)
 
     assert opening.check_fraud_model("a-1")["reasons"] == ["TooManyFromAddress"]
     assert rewriting.run().done[ADDRESSES] == 4
@@ -289,7 +289,7 @@ def test_applications_are_counted_by_addresses_of_the_previous_release(office: O
 
 def _move(opening: OpeningWorld, application_id: str, key: str) -> None:
     opening.client.update_item(
-        TableName=opening.applications,
+        TableName=opening.applications.name,
         Key={"application_id": {"S": application_id}},
         UpdateExpression="SET address_key = :key",
         ExpressionAttributeValues={":key": {"S": key}},

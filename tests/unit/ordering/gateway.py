@@ -43,7 +43,7 @@ def answering(fixed: Fixed) -> Iterator[str]:
     """The address of a server that always returns the same answer."""
 
     class Handler(BaseHTTPRequestHandler):
-        # One connection at a time is served: a silent one would keep the server from its end.
+        # It serves one connection at a time: a silent one would keep the server from ending.
         timeout = 10
 
         def do_POST(self) -> None:

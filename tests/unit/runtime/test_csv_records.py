@@ -74,7 +74,7 @@ def test_chunk_size_makes_no_difference(text: str, size: int) -> None:
         ('a,"b\n2,"x, y",z', "text", 2, ["a", '"b\n2,"x', ' y"', "z"]),
     ],
 )
-def test_misplaced_quote_is_located_and_no_character_of_its_cell_is_lost(
+def test_misplaced_quote_is_located_without_losing_cell_content(
     text: str, flaw: str, cell: int, found: list[str]
 ) -> None:
     with pytest.raises(Malformed) as malformed:

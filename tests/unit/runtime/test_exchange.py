@@ -131,7 +131,7 @@ def test_early_response_is_returned() -> None:
     assert found.status == 404
 
 
-def test_each_request_has_its_own_connection_and_reads_nothing_of_another() -> None:
+def test_each_request_has_its_own_connection() -> None:
     with peer([OK + OTHER]) as (place, requests):
         found = [Request("GET", f"/{number}").send(place, Deadline.after(10), LIMITS).status for number in range(3)]
 

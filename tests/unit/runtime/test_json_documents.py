@@ -96,7 +96,7 @@ def test_no_body_takes_long_to_parse(text: str) -> None:
     ],
     ids=["UTF-16", "quotes", "empty", "repeated", "cp932"],
 )
-def test_file_that_is_not_json_is_refused_by_its_name(tmp_path: Path, content: bytes, told: str) -> None:
+def test_non_json_file_is_refused_by_name(tmp_path: Path, content: bytes, told: str) -> None:
     file = tmp_path / "order.json"
     file.write_bytes(content)
     with pytest.raises(typer.BadParameter, match=f"order.json: {told}"):

@@ -23,7 +23,7 @@ from tasks.types import TaskType, TaskTypes
 from tests.kit.tasks import LIFETIME, TENANT, TaskWorld, Text
 
 KEY = TaskKey(TENANT, "t-1")
-# Of a transaction, here: so that a few items take several.
+# The maximum per transaction, reduced so that a few items take several.
 _FEW = 3
 MANY = [f"a{number}" for number in range(2 * _FEW + 2)]
 OTHERS = [f"b{number}" for number in range(_FEW + 1)]
@@ -233,7 +233,7 @@ def test_claim_is_joined_for_an_hour(world: TaskWorld, hours: int) -> None:
     assert {row["created_at"] for row in world.rows()} == {(world.now if hours else began).isoformat()}
 
 
-# Bad input
+# Invalid input
 
 
 def bad_requests() -> Iterator[Any]:
@@ -374,7 +374,7 @@ def test_task_id_is_free_once_its_task_has_expired(world: TaskWorld, texts: list
     assert world.task(KEY).status is Status.COMPLETED
     (rounds,) = {row["round"] for row in world.rows() if "round" in row}
     world.now += timedelta(seconds=1)
-    # Step Functions has forgotten it.
+    # Step Functions no longer has it.
     world.executions.executions.clear()
 
     assert world.statuses(world.create(*texts)) == ["CREATED"] * len(texts)

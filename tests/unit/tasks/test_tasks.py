@@ -344,7 +344,7 @@ def test_retry_first_raises_the_alarm_of_the_previous_attempt(world: TaskWorld) 
     assert [one["content"]["execution"] for one in world.topic.messages] == [key.execution(1)]
 
 
-def test_late_end_raises_no_alarm_once_a_retry_has_begun(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_end_raises_no_alarm_once_a_retry_has_started(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.handle = failing("a")
     key = world.create("a")
     world.topic.fails = AlertUnsent("SNS answers Throttled")

@@ -83,7 +83,7 @@ def test_retry_from_another_file_continues_the_same_import(imports: Imports) -> 
 
     assert finalized.source.key == later
     assert finalized.origin == ROOT_FILE
-    # So a retry of the retry belongs to the first import, too.
+    # So a second retry belongs to the first import, too.
     assert result_key(imports, finalized) == ROOT_RESULT
 
 

@@ -54,7 +54,7 @@ def test_retry_never_gives_a_row_another_rows_user(world: World, rows: list[Row]
     world.upload(*rows)
     first = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
-    # A retry of the retry, without changes, runs only the failed rows.
+    # A second retry, without changes, runs only the failed rows.
     again = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
 
@@ -235,7 +235,7 @@ def test_rows_are_counted_without_rows_of_empty_cells(world: World, rows: list[R
         (f'"{HEADER}\n'.encode(), UnclosedQuote, "the header opens a quote"),
     ],
 )
-def test_file_refusal_says_what_was_found(
+def test_file_refusal_describes_the_finding(
     world: World, start: bytes, error: type[ImportRefused], what: str, size: int
 ) -> None:
     world.bucket.put(KEY, start + b"x,\n" * size, {})

@@ -37,7 +37,7 @@ def test_error_with_a_colon_in_its_name_is_parsed() -> None:
 
 
 @pytest.mark.parametrize("code", SENTENCES)
-def test_sentence_says_what_to_do_and_starts_with_the_code(code: str) -> None:
+def test_sentence_starts_with_the_code_and_says_what_to_do(code: str) -> None:
     assert explained(code).startswith(f"{code}: ")
     assert explained(code).endswith(".")
     assert len(explained(code)) < 200

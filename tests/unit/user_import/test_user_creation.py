@@ -147,7 +147,7 @@ def test_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> None
         one.simulator.control.lose_request("CreateUser")
 
     assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
-    # Also for a duplicate, which gets the lease's result.
+    # This includes a duplicate, which gets the lease's result.
     assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
     assert again.status is Status.COMPLETED
 

@@ -22,7 +22,7 @@ from webhooks.errors import AddressRefused, InvalidWebhook, NotSent
 from webhooks.sending import Answer, Sender
 
 METADATA = "https://169.254.169.254/latest/meta-data/"
-# Of a sender whose deadline passes, and of one whose requests succeed even on a busy machine, instead of ten.
+# Seconds instead of ten, for a sender whose deadline passes, and for one that succeeds even on a busy machine.
 SECONDS, ENOUGH = 1.0, 60.0
 SLACK = 10.0
 
