@@ -50,9 +50,9 @@ def canonical_json(value: Any) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Parse JSON. A fraction becomes a float if one has all its digits, else a Decimal; NaN, which is not JSON, a
-    string.
+    """Parse JSON.
 
+    A fraction becomes a float if one has all its digits, else a Decimal; NaN, which is not JSON, a string.
     Raises ValueError.
     """
     try:

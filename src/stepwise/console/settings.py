@@ -9,9 +9,9 @@ from stepwise.operations.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings. open_stack: describes the stack; raises StackNotFound. command: the same stack's ./stepwise command, as
-    text.
+    """Settings. open_stack: describes the stack; raises StackNotFound.
 
+    command: the same stack's ./stepwise command, as text.
     changes: whether changes are allowed.
     """
 

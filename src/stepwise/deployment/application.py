@@ -34,9 +34,9 @@ def files(root: Path) -> Iterator[Path]:
 
 
 def flat(root: Path) -> Template:
-    """Merge the whole application into one template. References to a stack's parameters become references to their
-    sources.
+    """Merge the whole application into one template.
 
+    References to a stack's parameters become references to their sources.
     Raises ValueError if two stacks declare one name in different ways.
     """
     template = load(root)

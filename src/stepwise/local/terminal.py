@@ -39,9 +39,9 @@ def readable(text: str, escape: Callable[[str], str] = _escape) -> str:
 
 
 class Door(io.TextIOBase):
-    """A text stream. styled: writes text that a program has styled, and whose data it has made readable, to the same
-    place.
+    """A text stream.
 
+    styled: writes text that a program has styled, and whose data it has made readable, to the same place.
     A character that the stream's encoding lacks is written as an escape. A reader that has ended ends the program.
     """
 

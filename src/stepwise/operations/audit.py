@@ -11,8 +11,7 @@ from .stack import Stack
 
 
 def contradictions(stack: Stack, since: datetime) -> Iterator[Contradiction]:
-    """Yield confirmed orders since then that lack the effect of a step, and all effects of steps that no order accounts
-    for.
+    """Yield confirmed orders since then that lack the effect of a step, and all effects without an order.
 
     Raises StoreUnavailable if DynamoDB throttles too long.
     """

@@ -142,8 +142,7 @@ def _applications(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _imports(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Yield imports of rows that failed as a whole or were cut off, and were neither stopped by an operator nor
-    retried.
+    """Yield imports of rows that failed as a whole or were cut off, and were neither stopped nor retried.
 
     A DIRECT import has no execution: its caller has its outcome.
     """

@@ -31,8 +31,7 @@ class Retrying:
 
 
 def retrying(stack: Stack, machine: str, execution: Execution) -> Retrying | None:
-    """Return the state that a running execution retries, from its second failure on; at once if no wait cures the
-    error.
+    """Return the state that a running execution retries, from its second failure on; at once if no wait helps.
 
     machine: the logical id of its state machine.
     """

@@ -86,8 +86,7 @@ def add(stack: Stack, sku: str, pieces: int, reason: str, by: str = "") -> Chang
     """Add pieces to the stock of a SKU, which may be new. The same SKU, pieces and reason are one change, made once.
 
     by: the operator; the caller by default. The row lacks `was` and `is` if too many orders took stock meanwhile.
-    Raises
-    InvalidStock, Contention.
+    Raises InvalidStock, Contention.
     """
     if pieces == 0:
         raise InvalidStock("pieces: Expected `int` >= 1")

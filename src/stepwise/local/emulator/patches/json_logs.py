@@ -1,5 +1,4 @@
-"""Gives function logs the format that the template sets, `LogFormat: JSON`: one JSON object per line, with all its
-fields.
+"""Gives function logs the template's format, `LogFormat: JSON`: one JSON object per line, with all its fields.
 
 MiniStack's workers have Python's default: warnings and errors only, and only their messages. So no query of
 docs/operations.md would find anything.

@@ -23,9 +23,9 @@ ROUTING_PROFILES = ("Basic Routing Profile",)
 
 @dataclass(kw_only=True)
 class Resource:
-    """A resource. number: increases with each resource of an account, for the order of lists. created_at: epoch
-    seconds.
+    """A resource. number: increases with each resource of an account, for the order of lists.
 
+    created_at: epoch seconds.
     attributes: the parameters of its creation.
     """
 

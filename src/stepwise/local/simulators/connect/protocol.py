@@ -173,8 +173,7 @@ def _fitting(value: Any, shape: Shape) -> Any:
 
 
 def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """Yield violations that botocore does not check (upper limits, patterns, enumerations), for a value of the right
-    type.
+    """Yield violations that botocore does not check (upper limits, patterns, enumerations), by a well-typed value.
 
     One sentence each, without the value.
     """
