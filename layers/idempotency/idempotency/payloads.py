@@ -110,7 +110,7 @@ class PayloadHash:
 
     @classmethod
     def of(cls, payload: Any) -> Self:
-        """Raises TypeError or ValueError if JSON cannot hold the payload."""
+        """Hash a payload. Raises TypeError or ValueError if JSON cannot hold it."""
         text = canonical_json(payload)
         if not _SPELLED.search(f":{text}"):
             found = _digest(text)

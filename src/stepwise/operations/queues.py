@@ -35,8 +35,9 @@ class QueueNotFound(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """name: logical id, or output of a bucket. waiting, in_flight: approximate numbers of messages.
+    """A queue or a bucket of records.
 
+    name: logical id, or output of a bucket. waiting, in_flight: approximate numbers of messages.
     source: for a dead-letter queue, the queue whose messages it gets; empty for the failure queue of a function.
     is_for_failures: whether it can be redriven.
     """

@@ -36,7 +36,10 @@ class ImportFailed(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """state: the execution's current state. total: rows to run, None until known. failed: of those done."""
+    """Progress of an import.
+
+    state: the execution's current state. total: rows to run, None until known. failed: of those done.
+    """
 
     status: str = "RUNNING"
     state: str = ""

@@ -37,8 +37,9 @@ _old_lines: Recent[list[Line]] = Recent(64)
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """number: of the visit shown. visits: numbers and visits of the same state. input and output: redacted text.
+    """The details of one state.
 
+    number: of the visit shown. visits: numbers and visits of the same state. input and output: redacted text.
     group: the function's log group, if it has one.
     """
 

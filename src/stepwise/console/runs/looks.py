@@ -61,7 +61,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """states: by name. ways: the transitions taken, with the error that a Catch took there, if one did."""
+    """The looks of all states.
+
+    states: by name. ways: the transitions taken, with the error that a Catch took there, if one did.
+    """
 
     states: Mapping[str, Look]
     ways: Mapping[Way, str] = field(default_factory=dict)

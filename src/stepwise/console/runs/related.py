@@ -46,7 +46,7 @@ _lines: Recent[list[Line]] = Recent(64, seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """what: how it is related, such as `Recovery`."""
+    """A related execution. what: how it is related, such as `Recovery`."""
 
     what: str
     run: Listed

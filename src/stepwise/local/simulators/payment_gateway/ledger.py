@@ -163,7 +163,7 @@ class Ledger:
         return self.land(key), False
 
     def accept(self, key: str, request: KeyedRequest) -> Charge | None:
-        """The first half of a charge: the outcome of an earlier request, or None if `land` must follow.
+        """Begin a charge: return the outcome of an earlier request, or None if `land` must follow.
 
         Raises KeyInUse, KeyCanceled, KeyReused.
         """
@@ -182,7 +182,7 @@ class Ledger:
         return known
 
     def land(self, key: str) -> Charge:
-        """The second half: decide and move the money, unless the key was canceled meanwhile. Raises KeyCanceled.
+        """Complete a charge: decide and move the money, unless the key was canceled meanwhile. Raises KeyCanceled.
 
         Raises ValueError if no charge with this key is in progress.
         """
