@@ -25,9 +25,9 @@ _CROWDED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """An application. request: of SubmitApplication. document: None if there is none. flagged: whether a check flags
-    it.
+    """An application. request: of SubmitApplication. document: None if there is none.
 
+    flagged: whether a check flags it.
     callers: moments of SubmitApplication calls; other: which of them sends a different payload, or None.
     """
 
