@@ -100,7 +100,7 @@ class KeyView:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A key that needs attention. since: ISO 8601. error: of the dead version, if it blocks the key."""
+    """A key that needs attention. since: ISO 8601. error: the dead version's error, if it blocks the key."""
 
     gate: Gate
     since: str

@@ -25,7 +25,7 @@ _CROWDED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """An application. request: of SubmitApplication. document: None if there is none.
+    """An application. request: input of SubmitApplication. document: None if there is none.
 
     flagged: whether a check flags it.
     callers: moments of SubmitApplication calls; other: which of them sends a different payload, or None.
@@ -47,7 +47,7 @@ class Review:
     """A review of a waiting approval.
 
     It comes after this many seconds, or this many before (-) or after (+) the due time.
-    times: how often the decision is repeated. comment: of a person.
+    times: how often the decision is repeated. comment: a person's comment.
     """
 
     by: str

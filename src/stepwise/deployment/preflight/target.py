@@ -87,7 +87,7 @@ class Target:
 def definitions(template: Template, resolver: Resolver, folder: Path) -> Iterator[tuple[str, str]]:
     """Yield every state machine's definition with its placeholders filled in, by logical id.
 
-    folder: of the template.
+    folder: the template's folder.
     """
     resolved = resolver.resources("AWS::StepFunctions::StateMachine")
     for name, properties in of_type(template, _MACHINE).items():
