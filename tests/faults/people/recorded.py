@@ -74,7 +74,7 @@ class Recorded(Standing):
             return
         was, now = before["status"], row["status"]
         if row["round"] > before["round"] and (was == "CANCELLED" or self.run.months_passed):
-            # People are asked again: by a redriven execution, or by another one that has the free name.
+            # People are asked again: by a redriven execution, or by another one that reuses the freed name.
             self.run.say(f"approval {own_id} waits again")
             self.went_on.pop(own_id, None)
         elif was != now:

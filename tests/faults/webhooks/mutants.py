@@ -143,7 +143,7 @@ def _checked_early() -> AbstractContextManager[None]:
     focus=((r"^SendWebhook.*call[34]$", (s.HELD,)), (r"^Notify.*call4$", (RESENT_AT,))),
 )
 def _resent_twice() -> AbstractContextManager[None]:
-    """A past defect: a late duplicate of the write freed the delivery again."""
+    """A past defect: a resend whose write landed twice reset the delivery again."""
     free = "attribute_exists(#pk) AND (attribute_not_exists(#owner) OR #next_try_at <= :now OR #owner = :seen)"
     return replaced(webhooks.table, "_FREE", free)
 
