@@ -150,7 +150,7 @@ class Machine:
     def was_redriven(self, arn: str) -> bool:
         """Check whether an execution runs although an event of its end has arrived. arn: the execution's ARN.
 
-        True also for a read that does not show the end yet; the sweeps finish what is left then. An execution that Step
+        Also true for a read that does not show the end yet; the sweeps finish what is left then. An execution that Step
         Functions has forgotten is never redriven. StopExecution's quota bounds how many events arrive: 25 per second.
         """
         found = find_execution(self.client(), arn)

@@ -67,7 +67,7 @@ def reported(nouns: str, total: int, counts: dict[str, int]) -> dict[str, int]:
 
     Raises SweepUnfinished if "failed" is not 0.
     """
-    # The alarms' metrics are made from this line, also when there is nothing to count.
+    # The alarms' metrics are derived from this line, so log it even if all counts are 0.
     _logger.info("swept", extra=counts)
     if counts[FAILED]:
         raise SweepUnfinished(f"{counts[FAILED]} of {total} {nouns}")

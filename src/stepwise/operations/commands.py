@@ -89,7 +89,7 @@ class KeyView:
 
     @property
     def decisions(self) -> list[tuple[int, Decision]]:
-        """Return the decisions of operators, each with its version, oldest first."""
+        """The decisions of operators, each with its version, oldest first."""
         entries = [
             (version, Decision(**{name: entry["M"][name]["S"] for name in ("move", "by", "reason", "at")}))
             for version, row in self.commands.items()

@@ -51,7 +51,7 @@ class Timeline:
 
     @property
     def shown_folds(self) -> tuple[Fold, ...]:
-        """Return the folds, unless they are too many to be told apart."""
+        """The folds, unless they are too many to be told apart."""
         return self.axis.folds if len(self.axis.folds) <= _MAX_FOLDS else ()
 
 

@@ -53,12 +53,12 @@ class Target:
 
     @cached_property
     def deployed(self) -> Deployed | None:
-        """Return the stack, if it exists. Raises botocore's errors."""
+        """The stack, if it exists. Raises botocore's errors."""
         return deployed(self.client("cloudformation"), self.stack_name)
 
     @cached_property
     def template(self) -> Template:
-        """Return the whole application as one template."""
+        """The whole application as one template."""
         return flat(self.path)
 
     @cached_property
@@ -67,7 +67,7 @@ class Target:
 
     @cached_property
     def said(self) -> dict[str, str]:
-        """Return the parameters that a deployment would pass."""
+        """The parameters that a deployment would pass."""
         return {**self.stage.parameters, **self.given}
 
     @cached_property
