@@ -10,6 +10,7 @@ import accounts.tables
 from accounts import checks
 from accounts.bank_accounts import BankAccounts, OpeningBonus
 from accounts.customers import Outcome
+from accounts.documents import Documents
 from accounts.openings import Openings
 from accounts.recovery import Ending
 from accounts.tables import CustomersTable
@@ -177,6 +178,18 @@ def _numbered() -> AbstractContextManager[None]:
     opened = BankAccounts.open
     return replaced(
         BankAccounts, "open", lambda self, task: {**opened(self, task), "number": self.number(task.step.saga_id)}
+    )
+
+
+@mutant(
+    "the newest document instead of the one that was checked",
+    breaks.PINNED,
+    focus=((r"^CheckIdentity@\d#[12]$", (f.ERROR_AFTER, f.TIMED_OUT_AFTER)),),
+)
+def _newest() -> AbstractContextManager[None]:
+    find = Documents.find
+    return replaced(
+        Documents, "find", lambda self, key, _, pin: find(self, key, None, lambda newest: pin(newest) and newest)
     )
 
 
