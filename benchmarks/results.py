@@ -28,9 +28,9 @@ _SECTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the document that one program writes. name: of the program, with its arguments. body: "" if
-    unwritten.
+    """A section of the document that one program writes. name: of the program, with its arguments.
 
+    body: "" if unwritten.
     digest: of the body, to detect figures edited by hand.
     """
 

@@ -55,16 +55,13 @@ if TYPE_CHECKING:
     from idempotency.saga.finalization import Finalization
     from idempotency.saga.sweep import Sweep
 
-    from .applications import Applications
-    from .bank_accounts import BankAccounts, OpeningBonus
-    from .cards import CardProcessor, Cards
     from .checks import FraudCheck
-    from .customers import Customers, Outcome
     from .documents import Documents
-    from .openings import Openings
-    from .recovery import Ending, Recovery
+    from .recovery import Recovery
     from .screening import ScreeningTable
+    from .steps import BankAccounts, CardProcessor, Cards, Customers, OpeningBonus, Outcome
     from .submission import Submission
+    from .table import Applications
 
 # One application takes up to five calls.
 _MILLISECONDS_FOR_AN_APPLICATION = 20_000
@@ -97,22 +94,26 @@ class Environment(SweepEnvironment):
 environment = Environment()
 
 
+@cache
+def applications() -> "Applications":
+    from .table import Applications
+
+    return Applications(dynamodb(), environment.applications_table)
+
+
+@cache
+def saga() -> "SagaSteps":
+    return saga_steps(ACCOUNT_SETUP, environment)
+
+
 # account-opening
 
 
 @cache
 def submission() -> "Submission":
-    from .applications import ApplicationsTable
     from .submission import Submission
 
-    return Submission(dynamodb(), steps(), ApplicationsTable(environment.applications_table))
-
-
-@cache
-def openings() -> "Openings":
-    from .openings import Openings
-
-    return Openings(dynamodb(), environment.applications_table)
+    return Submission(saga(), applications())
 
 
 @cache
@@ -131,11 +132,11 @@ def documents() -> "Documents":
 
 @cache
 def fraud_check() -> "FraudCheck":
+    from .bank import KnownCustomers
     from .checks import FraudCheck
-    from .known_customers import KnownCustomers
 
     customers = KnownCustomers(dynamodb(), environment.customers_table)
-    return FraudCheck(openings(), screening(), customers.has)
+    return FraudCheck(applications(), screening(), customers.has)
 
 
 @cache
@@ -149,17 +150,10 @@ def setup() -> Machine:
 
 
 @cache
-def ending() -> "Ending":
-    from .recovery import Ending
-
-    return Ending(openings(), opening(), setup())
-
-
-@cache
 def recovery() -> "Recovery":
     from .recovery import Recovery
 
-    return Recovery(ending())
+    return Recovery(applications(), opening(), setup())
 
 
 @handler(parse_submit, ids=("application_id",))
@@ -171,45 +165,43 @@ def submit_application(request: SubmitRequest, call: Call) -> dict[str, str]:
 @handler(parse_state, ids=("application_id",))
 def check_identity(request: StateInput, call: Call) -> dict[str, Any]:
     """Check the document of an application."""
-    from .checks import IdentityCheck, run_check
-    from .reasons import IDENTITY
+    from .checks import IDENTITY, IdentityCheck, run_check
 
-    check = IdentityCheck(documents(), screening(), partial(openings().pin_document, at=call.at))
-    return run_check(openings(), request.application_id, check, call.at, IDENTITY)
+    check = IdentityCheck(documents(), screening(), partial(applications().pin_document, at=call.at))
+    return run_check(applications(), request.application_id, check, call.at, IDENTITY)
 
 
 @handler(parse_state, ids=("application_id",))
 def check_address(request: StateInput, call: Call) -> dict[str, Any]:
     """Check the address of an application."""
-    from .address_check import address_reasons
-    from .checks import run_check
-    from .reasons import ADDRESS
+    from .checks import ADDRESS, address_reasons, run_check
 
-    return run_check(openings(), request.application_id, lambda found: address_reasons(found.address), call.at, ADDRESS)
+    return run_check(
+        applications(), request.application_id, lambda found: address_reasons(found.address), call.at, ADDRESS
+    )
 
 
 @handler(parse_state, ids=("application_id",))
 def check_fraud_model(request: StateInput, call: Call) -> dict[str, Any]:
     """Check an applicant: customers, other applications from the address, barred names."""
-    from .checks import run_check
-    from .reasons import FRAUD_MODEL
+    from .checks import FRAUD_MODEL, run_check
 
-    return run_check(openings(), request.application_id, fraud_check(), call.at, FRAUD_MODEL)
+    return run_check(applications(), request.application_id, fraud_check(), call.at, FRAUD_MODEL)
 
 
 @handler(parse_state, ids=("application_id",))
 def flag_application(request: StateInput, call: Call) -> dict[str, Any]:
     """Flag an application of which a check has failed after its retries."""
     from .checks import run_check
-    from .reasons import Reason
+    from .state import Reason
 
-    return run_check(openings(), request.application_id, lambda _: [Reason.CHECK_UNAVAILABLE], call.at)
+    return run_check(applications(), request.application_id, lambda _: [Reason.CHECK_UNAVAILABLE], call.at)
 
 
 @handler(parse_reject, ids=("application_id",))
 def reject_application(request: RejectInput, call: Call) -> dict[str, str]:
     """Reject an application that is in review, or whose review has expired."""
-    openings().reject(request.application_id, request.reason, call.at)
+    applications().reject(request.application_id, request.reason, call.at)
     return {"reason": request.reason}
 
 
@@ -218,7 +210,7 @@ def read_account_setup(request: StateInput, _call: Call) -> dict[str, str]:
     """Tell whether the setup has approved the application."""
     from .recovery import read_outcome
 
-    return read_outcome(openings(), setup(), request.application_id)
+    return read_outcome(applications(), setup(), request.application_id)
 
 
 @handler(parse_records)
@@ -233,7 +225,7 @@ def start_applications(records: Sequence[Record], _call: Call) -> dict[str, Any]
 @handler(detail_parser(OpeningEnded), ids=("application_id", "status"))
 def application_ended(ended: OpeningEnded, call: Call) -> None:
     """Fail an application whose execution failed, or was cut off (event *Execution Status Change*)."""
-    if ended.status != SUCCEEDED and ending().end(ended.application_id, ended.status, call.at):
+    if ended.status != SUCCEEDED and recovery().end(ended.application_id, ended.status, call.at):
         _logger.warning("application failed", extra={"application_id": ended.application_id})
 
 
@@ -249,65 +241,53 @@ setup_task = tasks(ACCOUNT_SETUP)
 
 
 @cache
-def steps() -> "SagaSteps":
-    return saga_steps(ACCOUNT_SETUP, environment)
-
-
-@cache
-def applications() -> "Applications":
-    from .applications import Applications, ApplicationsTable
-
-    return Applications(dynamodb(), ApplicationsTable(environment.applications_table))
-
-
-@cache
 def customers() -> "Customers":
-    from .customers import Customers
-    from .tables import CustomersTable
+    from .bank import CustomersTable
+    from .steps import Customers
 
-    return Customers(steps(), applications(), CustomersTable(environment.customers_table))
+    return Customers(saga(), applications(), CustomersTable(environment.customers_table))
 
 
 @cache
 def account_number() -> "Callable[[str], str]":
     from runtime.secrets import Secret
 
-    from .numbers import account_numbers
+    from .bank import account_numbers
 
     return account_numbers(Secret(environment.account_number_key_arn).read)
 
 
 @cache
 def bank_accounts() -> "BankAccounts":
-    from .bank_accounts import BankAccounts
-    from .tables import AccountsTable
+    from .bank import AccountsTable
+    from .steps import BankAccounts
 
-    return BankAccounts(steps(), AccountsTable(environment.accounts_table), account_number())
+    return BankAccounts(saga(), AccountsTable(environment.accounts_table), account_number())
 
 
 @cache
 def opening_bonus() -> "OpeningBonus":
-    from .bank_accounts import OpeningBonus
-    from .tables import LedgerTable
+    from .bank import LedgerTable
+    from .steps import OpeningBonus
 
-    return OpeningBonus(dynamodb(), steps(), LedgerTable(environment.ledger_table), account_number())
+    return OpeningBonus(dynamodb(), saga(), LedgerTable(environment.ledger_table), account_number())
 
 
 @cache
 def cards() -> "Cards":
     """The cards in CardsTable alone, for functions that ask no processor."""
-    from .cards import Cards
-    from .tables import CardsTable
+    from .bank import CardsTable
+    from .steps import Cards
 
-    return Cards(steps(), CardsTable(environment.cards_table))
+    return Cards(saga(), CardsTable(environment.cards_table))
 
 
 @cache
 def processed_cards() -> "Cards":
     """The cards, with the processor that makes them."""
-    from .cards import Cards
+    from .steps import Cards
 
-    return Cards(steps(), cards().cards, _processor())
+    return Cards(saga(), cards().cards, _processor())
 
 
 def _processor() -> "CardProcessor | None":
@@ -328,16 +308,16 @@ def _processor() -> "CardProcessor | None":
 
 @cache
 def outcome() -> "Outcome":
-    from .customers import Outcome
+    from .steps import Outcome
 
-    return Outcome(steps(), applications())
+    return Outcome(saga(), applications())
 
 
 @cache
 def finalization() -> "Finalization":
     from runtime.finalization import finalization
 
-    from .applications import ApplicationsTable
+    from .table import ApplicationsTable
 
     return finalization(ACCOUNT_SETUP, ApplicationsTable, environment)
 
@@ -429,5 +409,5 @@ def finalize_account(ended: Ended, call: Call) -> None:
 
 @handler(unread)
 def sweep_accounts(_: None, call: Call) -> dict[str, int]:
-    """Finalize the setups whose event was lost, and count those of which something stands."""
+    """Finalize the setups whose event was lost, and count those of which something is not undone."""
     return sweep().run(call.at, lambda: has_time(call))

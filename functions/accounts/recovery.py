@@ -14,8 +14,9 @@ from runtime.sweep import Sweep, in_turns
 
 from .definition import APPROVED, IN_REVIEW, SUBMITTED
 from .errors import AccountNotOpened, SetupRunning, StaleApplication
-from .openings import Opening, Openings
 from .requests import setup_input
+from .state import Application
+from .table import Applications
 
 # Each costs a DescribeExecution or two. Other functions share the quota: a burst of 300, refilled by 15 a second.
 MAX_LOOKED_AT = 200
@@ -37,12 +38,12 @@ def _start(opening: Machine, application_id: str) -> None:
     opening.start(application_id, setup_input(application_id))
 
 
-def read_outcome(openings: Openings, setup: Machine, application_id: str) -> dict[str, str]:
+def read_outcome(applications: Applications, setup: Machine, application_id: str) -> dict[str, str]:
     """Read how an account-setup that was started before has ended. Returns {"status": "APPROVED"}.
 
     Raises AccountNotOpened, SetupRunning (also until the row says what it came to), StaleApplication.
     """
-    found = openings.find(application_id)
+    found = applications.find(application_id)
     if found is None:
         raise StaleApplication(f"{application_id}: no such application")
     if found.status == APPROVED:
@@ -53,10 +54,10 @@ def read_outcome(openings: Openings, setup: Machine, application_id: str) -> dic
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Recovery:
     """opening, setup: the machines account-opening and account-setup; their executions are named by application."""
 
-    openings: Openings
+    applications: Applications
     opening: Machine
     setup: Machine
 
@@ -68,7 +69,7 @@ class Ending:
         status: how the execution ended, for one that Step Functions has forgotten.
         """
         # In this order: a review that is requested after the row was read bars the write.
-        seen = self.openings.find(application_id)
+        seen = self.applications.find(application_id)
         if seen is None or not seen.undecided:
             return False
         execution = self.opening.find(application_id) or Execution(status)
@@ -76,20 +77,15 @@ class Ending:
             return False
         if self.setup.status(application_id) in (RUNNING, SUCCEEDED):
             return False
-        return self.openings.fail(seen, f"Execution.{execution.status}", at)
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    ending: Ending
+        return self.applications.fail(seen, f"Execution.{execution.status}", at)
 
     def sweep(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
         """Look at what is young or decided, and at some of the others.
 
         Returns how many applications are open, and what was done. Raises SweepUnfinished.
         """
-        found = list(self.ending.openings.open())
-        sweep = Sweep[Opening](
+        found = list(self.applications.open())
+        sweep = Sweep[Application](
             "application",
             lambda seen: self._review(seen.application_id, at),
             lambda seen: {"application_id": seen.application_id},
@@ -100,29 +96,28 @@ class Recovery:
 
     def _review(self, application_id: str, at: datetime) -> str:
         """Return what was done. `finalizing`: account-setup has begun an account, and its finalization decides."""
-        openings, opening = self.ending.openings, self.ending.opening
-        found = openings.find(application_id)
+        found = self.applications.find(application_id)
         if found is None or found.open_since is None or found.open_since + _GRACE > at:
             return "running"
         if not found.undecided:
-            openings.close(application_id)
+            self.applications.close(application_id)
             return "closed"
-        status = opening.status(application_id)
+        status = self.opening.status(application_id)
         if status is None:
-            _start(opening, application_id)
+            _start(self.opening, application_id)
             return "started"
         if status == RUNNING:
             return "running"
-        return "ended" if self.ending.end(application_id, status, at) else "finalizing"
+        return "ended" if self.end(application_id, status, at) else "finalizing"
 
 
-def _chosen(found: Sequence[Opening], at: datetime) -> list[Opening]:
+def _chosen(found: Sequence[Application], at: datetime) -> list[Application]:
     """Choose those to look at. A review lasts for days, so most of what is open waits."""
     waiting = [seen for seen in found if _waits(seen, at)]
     some = random.sample(waiting, min(len(waiting), MAX_LOOKED_AT))  # nosec B311
     return [*(seen for seen in found if not _waits(seen, at)), *some]
 
 
-def _waits(seen: Opening, at: datetime) -> bool:
+def _waits(seen: Application, at: datetime) -> bool:
     is_old = seen.open_since is not None and seen.open_since + _YOUNG <= at
     return seen.undecided and (is_old or seen.status == IN_REVIEW)

@@ -102,7 +102,7 @@ class SubmitRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def payload_hash(self) -> str:
-        """What tells a duplicate from another application of this id."""
+        """Return the hash that tells a duplicate from another application of this id."""
         return payload_hash(to_builtins(self))
 
     @property

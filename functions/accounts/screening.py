@@ -39,7 +39,7 @@ class ScreeningTable:
     name: str
 
     def is_barred(self, name: str) -> bool:
-        """Whether an operator has barred a name, in any spelling that has the same normal form."""
+        """Check whether an operator has barred a name, in any spelling that has the same normal form."""
         # An earlier release may have barred the name without the hidden characters that this one has.
         keys = {key["sk"]: key for text in (name, without_hidden(name)) for key in barred_keys(text)}
         return any(read_rows(self.client, [(self.name, key) for key in keys.values()]))
@@ -53,10 +53,10 @@ class ScreeningTable:
         }
 
     def is_first_use(self, digest: str, application_id: str) -> bool:
-        """Claim a document for an application. Whether no other one has claimed it."""
+        """Claim a document for an application. Returns whether no other one has claimed it."""
         row = {**_document_key(digest), "application_id": application_id}
-        own = "attribute_not_exists(#pk) OR #application_id = :application_id"
-        return put(self.client, conditional_put(self.name, row, own, {"application_id": application_id})).applied
+        condition = "attribute_not_exists(#pk) OR #application_id = :application_id"
+        return put(self.client, conditional_put(self.name, row, condition, {"application_id": application_id})).applied
 
 
 def barred_keys(name: str) -> list[dict[str, str]]:

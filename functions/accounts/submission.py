@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
 
 from idempotency import PayloadMismatch, StateConflict, StepCompensated
-from idempotency.dynamodb import RowClient, read_rows
 from idempotency.saga import SagaSteps
 from runtime.backoff import until_decided
 
-from .applications import Application, ApplicationsTable, submission
-from .definition import SUBMIT_APPLICATION, SUBMITTED
+from .definition import SUBMITTED
 from .errors import InvalidApplication
 from .requests import SubmitRequest
+from .state import submission
+from .table import Applications
 
 DUPLICATE = "duplicate"
 _BARRED = "application_id: account-recovery has barred it before it was submitted; use another one"
@@ -20,11 +19,8 @@ _BARRED = "application_id: account-recovery has barred it before it was submitte
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """client: a `boto3.client("dynamodb")`."""
-
-    client: RowClient
     steps: SagaSteps
-    table: ApplicationsTable
+    applications: Applications
 
     def submit(self, request: SubmitRequest, owner: str, at: datetime) -> dict[str, str]:
         """Store an application. owner: of the call. Returns {"application_id", "status": "SUBMITTED" | "duplicate"}.
@@ -37,15 +33,15 @@ class Submission:
         return {"application_id": request.application_id, "status": SUBMITTED if new else DUPLICATE}
 
     def _store(self, request: SubmitRequest, owner: str, at: datetime) -> bool:
-        """Whether this call has stored the application.
+        """Store it, once. Returns whether this call has stored it.
 
         Raises PayloadMismatch if a different payload is stored, InvalidApplication if the id is barred.
         """
-        application = Application(**request.fields, payload_hash=request.payload_hash)
+        values = {**request.fields, "payload_hash": request.payload_hash}
         result = {"payload_hash": request.payload_hash, "owner": owner}
-        step = submission(request.application_id, owner, at)
+        step, writes = submission(request.application_id, owner, at), [self.applications.actions.submit(values, at)]
         try:
-            answer = until_decided(lambda: self.steps.commit(step, [self.table.submit(application, at)], result))
+            answer = until_decided(lambda: self.steps.commit(step, writes, result))
         except (StateConflict, StepCompensated):
             stored = self._stored_hash(request.application_id)
             if stored is None:
@@ -57,7 +53,6 @@ class Submission:
         return answer.get("owner") == owner
 
     def _stored_hash(self, application_id: str) -> str | None:
-        """Of a row without its record: records expire, and an application that failed is barred."""
-        (row,) = read_rows(self.client, [(self.table.name, SUBMIT_APPLICATION.row_key(application_id))])
-        found: Any = (row or {}).get("payload_hash", {})
-        return found.get("S") if found else None
+        """Read the hash of a row without its record: records expire, and an application that failed is barred."""
+        found = self.applications.find(application_id)
+        return found.values.get("payload_hash") if found else None

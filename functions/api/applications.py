@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from accounts.applications import FLAGS
 from accounts.definition import ACCOUNT_SETUP, IN_REVIEW
+from accounts.state import FLAGS
 from idempotency.codec import from_item
 from idempotency.dynamodb import read_rows
 from idempotency.saga.table import STANDING, UNSETTLED

@@ -156,7 +156,7 @@ def safe(cell: str) -> str:
 
 
 def restored(cell: str) -> str:
-    """The inverse of `safe`."""
+    """Undo `safe`."""
     return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
 
 

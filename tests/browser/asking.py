@@ -1,4 +1,4 @@
-"""Dialogs that ask, and the sentence that says what a change has done."""
+"""Dialogs that ask, and the message that reports a change."""
 
 from playwright.sync_api import Page, expect
 
@@ -16,10 +16,10 @@ def confirm(page: Page, **fields: str) -> None:
 
 
 def told(page: Page, sentence: str) -> None:
-    """The page says what was done."""
+    """Check that the page reports the change."""
     expect(page.locator(".told")).to_contain_text(sentence, timeout=60_000)
 
 
 def refused(page: Page, sentence: str) -> None:
-    """The form says why nothing was done."""
+    """Check that the form says why nothing was done."""
     expect(page.locator(".error")).to_contain_text(sentence, timeout=60_000)

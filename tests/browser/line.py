@@ -1,4 +1,4 @@
-"""A line to the local stack that can be cut."""
+"""A connection to the local stack that can be cut."""
 
 import socket
 import socketserver
@@ -10,7 +10,7 @@ _CHUNK = 64 * 1024
 
 
 class Line:
-    """Forwards connections of a port of its own to another one. cut: nothing listens there, and all is closed."""
+    """Forwards connections from its own port to another one. cut: stop listening, and close everything."""
 
     def __init__(self, target: int) -> None:
         self._target = target

@@ -1,4 +1,4 @@
-"""Pages of other sites in the same browser, and requests of other programs, neither read nor change anything."""
+"""Pages of other sites in the same browser, and other programs, can neither read nor change anything."""
 
 import http.client
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture
 def visitor(browser: Browser, console: str) -> Iterator[Page]:
-    """A browser that has the console open, and so its cookie."""
+    """A browser that has the console open, and so has its cookie."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"{console}/stock")
@@ -57,7 +57,7 @@ def visitor(browser: Browser, console: str) -> Iterator[Page]:
 
 
 def asked(console: str, method: str, path: str, body: str = "", **headers: str) -> tuple[int, str]:
-    """A request with the headers as they are given; `_` for `-`."""
+    """A request with exactly these headers; `_` for `-`."""
     parts = urlsplit(console)
     connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=20)
     connection.putrequest(method, path, skip_host=True)
@@ -157,7 +157,7 @@ def test_return_link_to_another_site_stays_here(page: Page, things: Things) -> N
         assert page.locator("[name=back]").get_attribute("value") == "/"
 
 
-def test_get_changes_nothing(page: Page, things: Things) -> None:
+def test_get_request_changes_nothing(page: Page, things: Things) -> None:
     sku = things.sku(10)
     page.goto(f"/changes/add-stock?{urlencode({'sku': sku, 'pieces': 5, 'reason': 'x', 'who': 'x'})}")
 

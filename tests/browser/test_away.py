@@ -1,4 +1,4 @@
-"""A stack that goes away and comes back, and a console that stops: the pages say so, and go on by themselves."""
+"""A stack that goes away and returns, and a console that stops: the pages say so, and recover by themselves."""
 
 import threading
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.browser.things import Things
 
 @dataclass
 class Away:
-    """A console whose line to the stack can be cut."""
+    """A console whose connection to the stack can be cut."""
 
     line: Line
     server: Server

@@ -40,7 +40,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def addresses(things: Things, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The address of each page, with something to see on it."""
+    """The address of each page, with content to see."""
     made = things.imported(tmp_path_factory.mktemp("files"), 100, "x")
     task, application = things.task("here", "never"), things.application_in_review()
     tenant, _, sk = name_of(things.blocked_key()).partition("/")
@@ -150,7 +150,7 @@ def test_change_needs_only_the_keyboard(page: Page, things: Things) -> None:
 def test_lists_lead_to_details_by_keyboard(page: Page, addresses: dict[str, str]) -> None:
     page.goto(addresses["orders"])
     page.locator("tbody th a").first.focus()
-    # An order that arrives now is above it.
+    # A new order would appear above it.
     order = page.evaluate("document.activeElement.textContent")
     page.keyboard.press("Enter")
 
@@ -174,7 +174,7 @@ def test_page_has_one_heading_landmarks_and_no_unlabelled_control(
 
 @contextmanager
 def another(stack: Stack, **settings: Any) -> Iterator[str]:
-    """The address of a second console of the same stack, which is served by a thread."""
+    """The address of a second console of the same stack, served by a thread."""
     made = Server(Settings(lambda: stack, hints.command, **settings), 0)
     thread = threading.Thread(target=made.serve, daemon=True)
     thread.start()

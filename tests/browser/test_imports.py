@@ -1,4 +1,4 @@
-"""Imports: progress, errors by how to fix them, the grid of rows, retry and stop."""
+"""Imports: progress, errors by remedy, the grid of rows, retry and stop."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def failed(things: Things, folder: Path) -> ImportKey:
-    """Of 130 rows, 30 have a price that is no number and one that is too low."""
+    """An import of 130 rows, 30 of which have an invalid price and one a price that is too low."""
     return things.imported(folder, *[100] * 99, -1, *["x"] * 30)
 
 
@@ -50,14 +50,14 @@ def address(key: ImportKey) -> str:
 
 @contextmanager
 def waiting(things: Things, folder: Path) -> Iterator[ImportKey]:
-    """An import of two rows that does not begin until the end. Its stream's mapping waits as long as that takes."""
+    """An import of two rows that does not start until the end. Its stream's mapping waits as long as that takes."""
     with no_concurrency(things.stack, things.resources, "FollowImports"):
         text = f"{HEADER}p1,n,tea,100,JPY\np2,n,tea,100,JPY\n"
         yield started(things, folder, text, "waits.csv", processing_mode="STEP_FUNCTION")
 
 
 def started(things: Things, folder: Path, text: str, name: str, **fields: Any) -> ImportKey:
-    """An import of this text, as a file of this name. A DIRECT one has ended."""
+    """Start an import of this text, as a file of this name. A DIRECT one has ended."""
     file = folder / name
     file.write_text(text)
     key = imports.upload(things.stack, file)
@@ -122,7 +122,7 @@ def test_grid_of_100000_rows_scrolls_without_a_long_task(browser: Browser, page:
 
 
 def milliseconds_of_tasks(trace: bytes) -> list[float]:
-    """The time on the processor of each task of the pages' main threads. A busy machine makes no task longer.
+    """The processor time of each task of the pages' main threads. A busy machine makes no task longer.
 
     Chromium omits it for some tasks; then the whole duration counts. A task that the trace cuts off has neither.
     """

@@ -1,4 +1,4 @@
-"""One run: its graph, timeline and states, and what belongs to it."""
+"""One run: its graph, timeline and states, and related rows."""
 
 import json
 import re
@@ -118,7 +118,7 @@ def test_watched_run_continues(page: Page, things: Things) -> None:
 
     expect(page.locator("#live_head")).to_contain_text("SUCCEEDED", timeout=120_000)
     expect(state(page, "Reject Application")).to_have_attribute("aria-label", "Reject Application, Task: done")
-    # What a person opened stays open.
+    # Sections that a person opened stay open.
     expect(page.get_by_role("region", name="Output of the run")).to_be_visible()
 
 
@@ -127,7 +127,7 @@ def test_map_counts_its_items(page: Page, things: Things) -> None:
     page.goto(f"/runs?name={key.tenant_code}/{key.task_id}")
     page.get_by_role("link", name=f"{key.tenant_code}/{key.task_id}").click()
 
-    # An item that fails is an outcome: the iteration itself succeeds.
+    # A failed item is an outcome: the iteration itself succeeds.
     expect(state(page, "map_state")).to_have_attribute(
         "aria-label", "map_state, Map: done, 3 done / 0 failed / 0 running / of 3"
     )

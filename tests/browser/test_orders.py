@@ -25,7 +25,7 @@ def declined(things: Things) -> str:
 
 @pytest.fixture(scope="module")
 def refunded(things: Things) -> str:
-    """Charged, then given back, as there is too little stock."""
+    """An order that was charged, then refunded, because there was too little stock."""
     return things.placed(things.order(quantity=11))
 
 
@@ -70,7 +70,7 @@ def test_unknown_filter_is_refused_with_an_explanation(page: Page) -> None:
 
 
 def test_older_orders_are_on_the_next_page(page: Page, things: Things) -> None:
-    """Orders of a day long ago, as rows."""
+    """The orders are rows of a day long ago."""
     at, table = datetime.now(UTC) - timedelta(days=60), things.stack.outputs["OrdersTable"]
     own = new("old")
     for number in range(60):
@@ -128,7 +128,7 @@ def test_money_not_held_is_shown_nowhere(page: Page, request: pytest.FixtureRequ
 
 
 def test_money_missing_from_the_rows_is_an_alarm(page: Page, things: Things, confirmed: str) -> None:
-    """Somebody refunds it at the gateway, and tells nobody."""
+    """Somebody refunds it at the gateway, without recording it."""
     own = things.placed()
     gateway = GatewayClient(things.stack.services["gateway"])
     (key,) = [charge["key"] for charge in gateway.ledger()["charges"] if charge["order_id"] == own]

@@ -1,4 +1,4 @@
-"""Tasks: the list, the items that failed, and their retry."""
+"""Tasks: the list, the failed items, and their retry."""
 
 import re
 
@@ -15,7 +15,7 @@ from tests.kit.deployed_commands import product
 
 @pytest.fixture(scope="module")
 def failed(things: Things) -> TaskKey:
-    """Two of three items fail."""
+    """A task with two of three items failed."""
     return things.task("here", "late", "never")
 
 

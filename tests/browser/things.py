@@ -1,4 +1,4 @@
-"""What the pages show, made on the stack of the tests: orders, keys, imports, tasks, applications, leases, messages."""
+"""The data on the pages, created on the tests' stack: orders, keys, imports, tasks, applications, leases, messages."""
 
 import json
 import time
@@ -30,7 +30,7 @@ from tests.kit.injection import Resources, denied, eventually, through_proxy
 from tests.kit.openings import PDF, application
 
 HOSTILE = "<img src=x onerror=\"document.title='attacked'\"><script>document.title='attacked'</script>"
-"""Runs a script wherever it becomes part of a page."""
+"""A payload that runs a script wherever it becomes part of a page."""
 HEADER = "code,name,category,price,currency\n"
 
 
@@ -45,13 +45,13 @@ class Things:
     resources: Resources
 
     def sku(self, pieces: int = 10) -> str:
-        """A SKU of the test's own."""
+        """The test's own SKU."""
         made = new("sku")
         stock.seed(self.stack, {made: pieces})
         return made
 
     def order(self, quantity: int = 2, **changes: Any) -> dict[str, Any]:
-        """An order of its own SKU, of which there are 10 pieces."""
+        """An order of its own SKU, with 10 pieces in stock."""
         return {
             "order_id": new("order"),
             "customer_id": "c-1",
@@ -62,7 +62,7 @@ class Things:
         }
 
     def placed(self, order: dict[str, Any] | None = None) -> str:
-        """An order whose saga has ended. Returns its id."""
+        """Place an order, and wait for its saga to end. Returns its id."""
         document = order or self.order()
         orders.place(self.stack, document)
         orders.ended(self.stack, document["order_id"], seconds=120)
@@ -70,7 +70,7 @@ class Things:
         return str(document["order_id"])
 
     def refused_order(self, **fields: Any) -> str:
-        """An order that nobody may place, started by hand. Returns its id, once its saga has failed."""
+        """Start an invalid order by hand. Returns its id, once its saga has failed."""
         document = self.order(**fields)
         arn, name = self.stack.outputs["OrderSagaArn"], document["order_id"]
         self.stack.stepfunctions.start_execution(stateMachineArn=arn, name=name, input=json.dumps(document))
@@ -78,7 +78,7 @@ class Things:
         return str(name)
 
     def order_not_undone(self) -> str:
-        """An order whose payment stands: its saga failed, and its recovery was stopped."""
+        """Create an order with a payment in effect: its saga failed, and its recovery was stopped."""
         document = self.order(quantity=11)
         own = str(document["order_id"])
         with denied(self.stack, self.resources, "ProcessRefund"):
@@ -87,7 +87,7 @@ class Things:
         return own
 
     def application_not_undone(self) -> str:
-        """An application of whose setup something stands: it failed, and so did its recovery."""
+        """Create an application with part of its setup in effect: it failed, and so did its recovery."""
         stack, resources = self.stack, self.resources
         with denied(stack, resources, "ActivateCard"), denied(stack, resources, "ReverseOpeningBonus"):
             own = self.submitted("Mary Somerville")
@@ -127,13 +127,13 @@ class Things:
         return key
 
     def lagging_key(self) -> Key:
-        """A key of which the catalog lags behind."""
+        """A key for which the catalog lags behind."""
         key = self.key()
         Lagging(self.stack.dynamodb, commands.tables(self.stack).gates).mark(key, "catalog", datetime.now(UTC))
         return key
 
     def imported(self, folder: Path, *prices: object, name: str = "rows.csv", **fields: Any) -> ImportKey:
-        """An import that has ended. A price that is no number fails its row."""
+        """A finished import. An invalid price fails its row."""
         file = folder / name
         rows = "".join(f"p{number},n,tea,{price},JPY\n" for number, price in enumerate(prices, start=1))
         file.write_text(HEADER + rows)
@@ -144,7 +144,7 @@ class Things:
         return key
 
     def large_import(self, like: ImportKey, rows: int) -> ImportKey:
-        """An import of so many rows, with a record of each batch; every hundredth row failed."""
+        """An import of this many rows, with a record of each batch; every hundredth row failed."""
         table = ImportsTable(self.stack.dynamodb, self.stack.outputs["ImportsTable"])
         key = ImportKey(like.tenant_code, uuid.uuid4().hex)
         failed = len(range(100, rows + 1, 100))
@@ -178,7 +178,7 @@ class Things:
         return own
 
     def submitted(self, name: str) -> str:
-        """An application that nothing flags."""
+        """Submit an application that raises no flag."""
         own = new("a")
         document = application(own, name=name, address={"line1": f"{own} Elm Street"})
         bucket = self.stack.outputs["DocumentsBucket"]
@@ -187,7 +187,7 @@ class Things:
         return own
 
     def application(self, name: str) -> str:
-        """An application that nothing flags, decided."""
+        """An application that raises no flag, decided."""
         own = self.submitted(name)
         *_, last = applications.follow(self.stack, own, seconds=300)
         assert last.decided
@@ -198,7 +198,7 @@ class Things:
         return f"account-opening.{application_id}.review"
 
     def abandoned_lease(self) -> str:
-        """A job whose owner crashed, so that nobody knows its outcome. Returns its id."""
+        """A job whose owner crashed, so that its outcome is unknown. Returns its id."""
         own = new("job")
         store = LeaseStore(self.stack.dynamodb, self.stack.outputs["IdempotencyTable"])
         store.lease(RUN_JOB, own, {"JobId": own}, deadline=datetime.now(UTC) + timedelta(milliseconds=10))

@@ -43,7 +43,7 @@ EXISTING: dict[str, dict[str, tuple[str, ...]]] = {
         "NumberOfMessagesPublished": ("TopicName",),
         "NumberOfNotificationsFailed": ("TopicName",),
     },
-    # Of an HTTP API; those of a REST API are called 4XXError and 5XXError.
+    # Metrics of an HTTP API; a REST API calls them 4XXError and 5XXError.
     "AWS/ApiGateway": dict.fromkeys(("Count", "4xx", "5xx", "Latency", "IntegrationLatency"), ("ApiId",)),
     "AWS/Events": {"FailedInvocations": ("RuleName",), "InvocationsFailedToBeSentToDlq": ("RuleName",)},
 }

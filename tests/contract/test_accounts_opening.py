@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from accounts.reasons import Reason
+from accounts.state import Reason
 from idempotency import TransientError
 from tests.kit.each import each
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
@@ -15,7 +15,7 @@ MACHINE = MACHINES["AccountOpening"]
 TASKS = dict(MACHINE.tasks())
 CHECKS = ("Identity", "Address", "Fraud Model")
 PARALLEL = MACHINE.states["Perform Automated Checks"]
-# A retry of the wait makes a new token.
+# A retry of the waiting state creates a new token.
 CALLBACK = "Wait For Review"
 
 every_task = each("name", TASKS)
@@ -85,7 +85,7 @@ def test_account_setup_ends_before_the_state_waiting_for_it() -> None:
 
 @every_task
 def test_task_passes_the_execution_name_and_no_input(name: str) -> None:
-    """The input is never read, so an execution that somebody starts by hand is about its own name."""
+    """The input is never read, so an execution started by hand concerns the application of its name."""
     parameters: dict[str, Any] = TASKS[name]["Parameters"]
     paths = set(re.findall(r"\$\.[\w.]+|\$\$\.[\w.]+", str(parameters)))
 
@@ -95,7 +95,7 @@ def test_task_passes_the_execution_name_and_no_input(name: str) -> None:
 
 @every_task
 def test_every_transient_error_is_retried(name: str) -> None:
-    # A sweep is no state; leases and outside work are those of account-setup.
+    # A sweep is not a state; leases and outside work belong to account-setup.
     errors = leaves(TransientError, {"runtime", "accounts"}) | {"Contention", "StoreUnavailable"}
     own = errors - {
         "SweepUnfinished",

@@ -32,7 +32,7 @@ ARROWS = {
     "idempotency": {"idempotency"},
 }
 PROJECT = {*DEPLOYED, *packages(TOOLS_FOLDER), "tests", "benchmarks"}
-# What is not deployed, from the top down.
+# Packages that are not deployed, from the top down.
 TOOLS = {
     "cli": {"cli", "console", "deployment", "local", "operations", *DEPLOYED},
     "console": {"console", "operations", *DEPLOYED},
@@ -55,7 +55,7 @@ THIRD_PARTY = {
     "certifi",
     "h11",
 }
-# Deployed code does not know that it can run elsewhere or is being tested.
+# Deployed code has no knowledge of running elsewhere or under test.
 FORBIDDEN_WORDS = ("localhost", "127.0.0.1", "ministack", "is_local", "test_mode")
 NO_CLIENT = """
 from botocore.session import Session

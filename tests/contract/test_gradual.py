@@ -27,7 +27,7 @@ REGION = "us-east-1"
 GUIDE = (ROOT / "docs" / "gradual-deployment.md").read_text()
 ALIASES = {f"{name}Alias{gradual.ALIAS}" for name in FUNCTIONS}
 SOURCES = ("template.yaml", "stacks", "functions", "layers")
-# What belongs to a function itself, watches it, or allows calling it.
+# Resources that belong to a function, watch it, or allow calling it.
 NO_CALLERS = {
     *("AWS::Lambda::Alias", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::Version"),
     *("AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"),

@@ -91,7 +91,7 @@ def test_handbook_has_queries() -> None:
 
 
 @each("query", queries())
-def test_queries_use_fields_that_are_logged(query: str) -> None:
+def test_queries_use_logged_fields(query: str) -> None:
     without_strings = re.sub(r'"[^"]*"|/[^/]*/', "", query)
     counted = set(re.findall(r"\bas (\w+)", query))
     asked = set(re.findall(r"(?<![@\w])[a-z]\w*", without_strings)) - KEYWORDS - counted
@@ -99,7 +99,7 @@ def test_queries_use_fields_that_are_logged(query: str) -> None:
     assert {name for name in asked - OF_LAMBDA if not re.search(rf'"{name}":|\b{name}=', CODE)} == set()
 
 
-def test_queries_match_messages_that_are_logged() -> None:
+def test_queries_match_logged_messages() -> None:
     filters = [line for query in queries() for line in query.splitlines() if line.startswith("| filter message ")]
     asked = {text for line in filters for text in re.findall(r'"([^"]+)"', line)}
 

@@ -49,7 +49,7 @@ def test_function_logs_entry_and_outcome_and_hides_foreign_messages(
     caplog.set_level(logging.INFO)
     run = partial(getattr(module, function.handler), event, CONTEXT)
     if reads_queue(function):
-        # Only the message fails, and comes again.
+        # Only the message fails, and is redelivered.
         assert run() == {"batchItemFailures": [{"itemIdentifier": event["Records"][0]["messageId"]}]}
     elif answers_http(function):
         answer = run()

@@ -79,7 +79,7 @@ def test_http_client_is_loaded_only_with_a_gateway() -> None:
 
 @pytest.mark.parametrize(("name", "value"), VARIABLES.items())
 def test_only_callers_of_the_gateway_get_its_address_and_secrets(name: str, value: Any) -> None:
-    """Only the ARNs of the secrets. Finalization bars charges without a call, but must know that there is a gateway."""
+    """They get only the secrets' ARNs. Finalization bars charges without a call, but must detect a gateway."""
     wanted = {"Fn::If": [CONDITION, value, {"Ref": "AWS::NoValue"}]}
     own = {
         function.state: function.properties.get("Environment", {}).get("Variables", {})

@@ -88,7 +88,7 @@ def test_success_notice_names_the_order_from_the_input() -> None:
 
 
 @each("name", ALERTS)
-def test_alert_includes_what_the_compensation_left(name: str) -> None:
+def test_alert_includes_leftovers_of_the_compensation(name: str) -> None:
     parameters = SAGA.states[name]["Parameters"]
     compensations = {written_on_failure(state) for state in COMPENSATIONS if caught_by(state) == name}
 

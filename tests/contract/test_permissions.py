@@ -1,4 +1,4 @@
-"""Each role grants what its function or state machine calls, and nothing more.
+"""Each role grants exactly what its function or state machine calls.
 
 The calls are those that the handlers make for the sample events, for every answer of AWS. Without the slow tests, a
 handler gets one unusual answer at a time, and only missing grants are found. The integration tests prove that IAM
@@ -44,7 +44,7 @@ from tests.kit.wire import Run, Wire
 
 # One of the public authorities.
 CERTIFICATE = re.findall(r"-----BEGIN.*?-----END CERTIFICATE-----", Path(certifi.where()).read_text(), re.DOTALL)[0]
-# Parameter values that turn options on.
+# Parameter values that enable options.
 OPTIONS = {
     "PaymentGatewayUrl": "https://gateway.example",
     "PaymentGatewaySecretArn": "arn:aws:secretsmanager:us-east-1:000000000000:secret:payment-gateway-AbCdEf",
@@ -72,7 +72,7 @@ AWS_OWN_CALLS = {"ds:CreateDirectory", "ds:CreateIdentityPoolDirectory"}
 # Calls of the command line, which no function makes.
 OPERATORS = ("idempotency/operators.py", "idempotency/dynamodb.py:read")
 LEASED = TaskType("leased", Text, lambda *_: lambda *_: {}, Work("Leased", Unknown.HOLD))
-# Methods of ours that are named like one of a client.
+# Our methods that have the name of a client's method.
 OURS = {
     "commands/handlers.py:publish_command publish",
     "webhooks/handlers.py:subscribe_webhook subscribe",
@@ -117,11 +117,11 @@ def wire() -> Iterator[Wire]:
     with Wire() as cut, pytest.MonkeyPatch.context() as patch:
         # A short file is written in parts, too.
         patch.setattr(files, "_PART", 200)
-        # No type that ships has this policy, but the roles must allow it.
+        # No built-in type has this policy, but the roles must allow it.
         patch.setitem(TYPES._types, "ORDER", EntityType("ORDER", policy=Policy.SKIP))
         # Reading the public authorities takes longer than a handler.
         patch.setattr(exchange, "tls_context", cache(exchange.tls_context))
-        # Neither has a task of a few items a claim, nor a type that ships a lease.
+        # A task of a few items has no claim, and no built-in type has a lease.
         patch.setattr(table, "AT_ONCE", 1)
         patch.setitem(TASK_TYPES._types, "leased", LEASED)
         yield cut
@@ -249,7 +249,7 @@ def builders_in_code() -> set[str]:
 
 @every_stack
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_function_may_do_what_it_does(function: str, stack: str, observed: Observed) -> None:
+def test_function_has_the_grants_it_needs(function: str, stack: str, observed: Observed) -> None:
     grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
 
     assert missing(needed_by_function(function, stack, observed), grants) == set()
@@ -258,7 +258,7 @@ def test_function_may_do_what_it_does(function: str, stack: str, observed: Obser
 @pytest.mark.slow
 @every_stack
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_function_may_do_nothing_more(function: str, stack: str, observed: Observed) -> None:
+def test_function_has_no_unneeded_grants(function: str, stack: str, observed: Observed) -> None:
     grants = granted(str(FUNCTIONS[function].role), STACKS[stack])
 
     assert superfluous(needed_by_function(function, stack, observed), grants) == set()
@@ -266,7 +266,7 @@ def test_function_may_do_nothing_more(function: str, stack: str, observed: Obser
 
 @every_stack
 @pytest.mark.parametrize("machine", MACHINES)
-def test_state_machine_may_do_what_it_does_and_nothing_more(machine: str, stack: str) -> None:
+def test_state_machine_has_exactly_the_grants_it_needs(machine: str, stack: str) -> None:
     needed = needed_by_machine(machine, STACKS[stack])
     grants = granted(str(arn_of(MACHINES[machine].properties["Role"])), STACKS[stack])
 

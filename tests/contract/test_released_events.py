@@ -24,7 +24,7 @@ BY_HANDLER = {function.handler: function for function in FUNCTIONS.values()}
 def test_event_of_the_last_release_is_read_unchanged(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function = BY_HANDLER[str(handler_of(name))]
     module = importlib.import_module(function.module)
-    # What comes after the event has been read is an error of another kind.
+    # Errors after the event has been read are of another kind.
     break_down(module, monkeypatch)
 
     with pytest.raises(BusinessError if name.endswith("_invalid") else UnexpectedFailure):

@@ -56,7 +56,7 @@ IMPORTS = f"from steps import (\n{''.join(f'    step_{number},\n' for number in 
     ("texts", "blocks"),
     [([LINES], []), ([LINES, f"import os\n\n  {LINES}"], [10, 10]), ([IMPORTS, IMPORTS], [])],
 )
-def test_repeated_block_counts_where_it_stands(texts: list[str], blocks: list[int]) -> None:
+def test_repeated_block_counts_at_its_place(texts: list[str], blocks: list[int]) -> None:
     assert [*repeated(texts)] == blocks
 
 

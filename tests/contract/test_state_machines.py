@@ -52,7 +52,7 @@ TASK_FIELDS = [
     "Next",
     "End",
 ]
-# What a state passes to a function of several states (runtime.states), and nothing more of `$$`.
+# All that a state passes of `$$` to a function of several states (runtime.states).
 STATE_CONTEXT = {
     "execution.$": "$$.Execution.Name",
     "started_at.$": "$$.Execution.StartTime",
@@ -60,7 +60,7 @@ STATE_CONTEXT = {
     "retry_count.$": "$$.State.RetryCount",
 }
 INIT_SECONDS = 10
-# A version waits for as long as the versions before it take.
+# A version waits until its predecessors have finished.
 WITHOUT_TIMEOUT = {"Command"}
 # Notices that do not always go to the alerts, and their possible topics.
 NOT_FOR_A_PERSON = {
@@ -71,7 +71,7 @@ NOT_FOR_A_PERSON = {
 
 TASKS = {f"{machine.name}.{name}": (name, state) for machine in MACHINES.values() for name, state in machine.tasks()}
 LAMBDA_TASKS = {key: (name, state) for key, (name, state) in TASKS.items() if is_lambda(state)}
-# States whose function is named otherwise, as the state's name says too little outside its machine.
+# States whose function has another name, because the state's name is not clear outside its machine.
 FUNCTIONS_OF = {
     **{f"Flag {check}": ["FlagApplicationFunction"] for check in ("Identity", "Address", "Fraud Model")},
     "Wait For Review": ["RequestApprovalFunction"],
@@ -80,7 +80,7 @@ FUNCTIONS_OF = {
     "start": ["StartTaskFunction"],
     "unzip": ["UnzipFunction"],
 }
-# Whatever the state is called that waits for an approval.
+# The state that waits for an approval may have any name.
 FOR_ANY_STATE = {"${RequestApprovalFunctionArn}": "RequestApprovalFunction"}
 SAGA_FUNCTIONS = set(SAGA.substitutions)
 # The errors of a saga's functions: their own, and those of packages that they may import.
@@ -192,7 +192,7 @@ def test_every_state_is_reachable(machine: Machine) -> None:
 
 
 @every_task
-def test_task_has_what_it_needs_to_fail_cleanly(name: str, state: State) -> None:
+def test_task_can_fail_cleanly(name: str, state: State) -> None:
     assert {"Comment", "TimeoutSeconds", "Retry", "Catch"} <= set(state)
     assert state["Comment"].endswith(".")
 

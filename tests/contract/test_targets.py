@@ -11,7 +11,7 @@ from tests.kit.targets import BY_PYTEST, COVERED, ELSEWHERE, SMALLEST, TARGETS, 
 
 JOBS = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())["jobs"]
 BY_HAND = {"by hand", "before a release, by hand"}
-# What the variables of these are for.
+# Targets that need a variable.
 NEEDED = {"unit-only": ["ONLY=ordering"]}
 
 

@@ -60,7 +60,7 @@ def _argument(check: Callable[[str], str]) -> Callable[[dict[str, Any]], Any]:
     return lambda given: check(given["text"])
 
 
-# Parser, what it accepts, field, error, whether the field may have several lines.
+# Parser, accepted input, field, error, and a flag: the field may have several lines.
 DOORS: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str, type[Exception], bool]] = {
     **{
         f"command {name}": (parse_command, event("commands/publish_command"), name, InvalidCommand, False)
@@ -80,7 +80,7 @@ DOORS: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str, type[Exception
     "cli reason": (_argument(checks.reason), {}, "text", typer.BadParameter, True),
     "cli name": (_argument(checks.line), {}, "text", typer.BadParameter, False),
 }
-# The console takes white space off the ends.
+# The console strips white space.
 _WITHOUT_ENDS = ("console who", "console reason")
 
 
@@ -115,7 +115,7 @@ def test_names_in_all_scripts_are_accepted_unchanged(door: str) -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 @given(text=st.text(max_size=20))
-def test_no_entry_point_accepts_a_value_that_is_not_text(door: str, text: str) -> None:
+def test_every_entry_point_rejects_a_non_text_value(door: str, text: str) -> None:
     parse, good, field, error, lines = DOORS[door]
     try:
         parse({**good, field: text})

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.project import ROOT, relative_name
 
-# What to write instead, by the refused word.
+# Replacements by banned word.
 INSTEAD = {
     r"(?i:time-outs?)": "timeout",
     r"(?i:stand-ins?)": "simulator",

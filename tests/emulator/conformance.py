@@ -19,7 +19,7 @@ _SECONDS = 20
 
 @dataclass(frozen=True)
 class Case:
-    """source: the document, and its sentence. observe: what an engine does. lacking: MiniStack does something else."""
+    """A behaviour of AWS. source: document and sentence. observe: its result. lacking: MiniStack differs."""
 
     name: str
     source: str

@@ -18,7 +18,7 @@ from stepwise.local.emulator import emulator
 from stepwise.local.emulator.emulator import ROOT, Emulator, free_port
 from tests.kit.bounded import program
 
-# More than a busy machine takes to start a program.
+# Longer than a busy machine takes to start a program.
 _SECONDS = 120
 
 

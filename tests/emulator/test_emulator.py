@@ -64,7 +64,7 @@ def _employ(started: Emulator) -> list[Function]:
     hasty = busy.account.client("lambda", seconds=1)
     with pytest.raises(ReadTimeoutError):
         hasty.invoke(FunctionName=busy.name, Payload=json.dumps({"seconds": 50}))
-    # The emulator, two workers, and what forked them.
+    # The emulator, two workers, and their fork server.
     eventually(lambda: len(_family(started)) == 4 + len(SIMULATORS))
     return [idle, busy]
 
@@ -230,10 +230,10 @@ def test_idle_workers_and_simulators_end_when_their_emulator_is_killed(port: int
     with _emulator(port) as started:
         assert Account(started.endpoint).function(SLEEP).call().error is None
         process, *others = _family(started)
-        # The worker, and what forked it.
+        # The worker, and its fork server.
         assert len(others) == 2 + len(SIMULATORS)
         process.kill()
-        # Its parent, this process, has not collected it: a zombie is left, which nobody should take for it.
+        # Its parent, this process, has not reaped it: it leaves a zombie, which must not count as running.
         eventually(lambda: process.status() == psutil.STATUS_ZOMBIE)
         assert emulator.running(port) is None
         assert not _home(port).exists()
@@ -307,7 +307,7 @@ def test_two_emulators_side_by_side_do_not_disturb_each_other(port: int) -> None
 
 
 def test_emulator_listens_on_loopback_only(port: int) -> None:
-    # A port of its own for MiniStack's other listener: the usual one may be taken, which would hide it.
+    # A separate port for MiniStack's other listener: a taken default port would hide it.
     with _emulator(port, IOT_MTLS_PORT=str(emulator.free_port())) as started:
         eventually(lambda: _ready(started))
         connections = psutil.Process(started.pid).net_connections(kind="inet")

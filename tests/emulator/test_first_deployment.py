@@ -11,7 +11,7 @@ from tests.kit.template import RESOURCES
 
 pytestmark = pytest.mark.local_only("are about a stack of their own, which fails")
 
-# SQS refuses so short a time.
+# SQS rejects such a short time.
 FAILING = {"Type": "AWS::SQS::Queue", "Properties": {"MessageRetentionPeriod": 1}}
 
 

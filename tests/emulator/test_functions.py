@@ -74,7 +74,7 @@ def handler(event, context):
         time.sleep(0.05)
     raise ValueError("again, please")
 """
-# AWS tries an asynchronous call three times. Here all of them are over after so many seconds, and long before.
+# AWS tries an asynchronous call three times. Here all attempts are over long before this many seconds.
 TRIES, TRIES_TAKE = 3, 1
 
 FAIL = {"fail": True}
@@ -167,7 +167,7 @@ def test_ministack_still_ends_all_workers_if_one_dies_at_start(upstream: Account
     assert answer.error is not None, still_there("functions", "a worker that dies at its start takes the others along")
 
 
-def test_worker_dying_at_start_ends_no_other(ours: Account, tmp_path: Path) -> None:
+def test_worker_dying_at_start_does_not_end_others(ours: Account, tmp_path: Path) -> None:
     answer = _busy_while_another_dies(ours, tmp_path)
     assert (answer.error, answer.body) == (None, "slept")
 

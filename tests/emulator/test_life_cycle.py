@@ -12,7 +12,7 @@ from stepwise.local.simulators.payment_gateway.client import GatewayClient
 from stepwise.operations.stack import Stack
 
 README = (emulator.ROOT / "README.md").read_text()
-# By what the demo calls the order: the fewest requests to charge, look up and cancel; then status, amount, refunded.
+# By the demo's name of the order: minimum requests to charge, look up and cancel; then status, amount, refunded.
 LEDGER = {
     "a success": ((1, 0, 0), ["succeeded", "3000", "-"]),
     "a decline": ((1, 0, 1), ["canceled", "1500", "0"]),
@@ -95,7 +95,7 @@ def test_stack_charges_at_the_gateway_for_as_long_as_started_with_it(port: str) 
     sums = GatewayClient(address).ledger()["sums"]
     assert running.simulators["gateway"] in _stepwise("status", "--port", port)
 
-    # Another start deploys again, keeps what there is, and leads back to the ledger.
+    # A second start deploys again, keeps existing data, and switches back to the ledger.
     _stepwise("start", "--port", port)
     assert "Confirmed" in _stepwise("show", "--port", port, "o-1")
     _stepwise("place", "--port", port, "--order-id", "o-2", "--item", "tea-01:1:1500")

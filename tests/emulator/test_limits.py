@@ -279,7 +279,7 @@ def test_transitions_wait_for_a_token_and_are_counted(throttled: Account) -> Non
         Statistics=["Sum"],
     )["Datapoints"]
     took = (ended["stopDate"] - ended["startDate"]).total_seconds()
-    # While a slow machine works, tokens come for which no transition waits.
+    # While a slow machine works, tokens accumulate that no transition waits for.
     spare = max(0, 15 * took - (81 - 50))
     assert ended["status"] == "SUCCEEDED"
     assert took > (81 - 50) / 15 * 0.9

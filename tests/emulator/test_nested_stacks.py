@@ -17,19 +17,19 @@ from tests.kit.template import RESOURCES as DEPLOYED
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
 
-# SAM makes a table of this.
+# SAM generates a table from this.
 TABLE = {"Type": "AWS::Serverless::SimpleTable"}
 QUEUE = {"Type": "AWS::SQS::Queue", "Properties": {"DelaySeconds": 1}}
 TOPIC = {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": {"Ref": "Name"}}}
 SAM = "AWS::Serverless-2016-10-31"
 
-# What SAM makes of its types.
+# Types that SAM generates from its own.
 TRANSFORMED = {
     "AWS::Serverless::Function": "AWS::Lambda::Function",
     "AWS::Serverless::LayerVersion": "AWS::Lambda::LayerVersion",
     "AWS::Serverless::StateMachine": "AWS::StepFunctions::StateMachine",
 }
-# AWS replaces these at every change.
+# AWS replaces these on every change.
 REPLACED = {"AWS::Lambda::LayerVersion", "AWS::Lambda::Permission"}
 
 RETURN = "def handler(event, context):\n    return 'after'\n"

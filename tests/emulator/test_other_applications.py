@@ -92,7 +92,7 @@ def test_tools_import_nothing_deployed(python: Path, tmp_path: Path) -> None:
     assert not set(imported) & set(DEPLOYED)
 
 
-def test_application_command_names_what_is_missing(python: Path, folder: Path) -> None:
+def test_application_command_names_missing_parts(python: Path, folder: Path) -> None:
     refused = attempt(python.with_name("stepwise"), "orders", "list", cwd=folder)
 
     assert (refused.returncode, str(folder) in refused.stderr, "--project" in refused.stderr) == (3, True, True)
@@ -100,7 +100,7 @@ def test_application_command_names_what_is_missing(python: Path, folder: Path) -
 
 def test_start_deploys_another_application(python: Path, folder: Path) -> None:
     stepwise, port = python.with_name("stepwise"), str(free_port())
-    # The SAM CLI has an environment of its own, as its pins differ.
+    # The SAM CLI has a separate environment, because its pins differ.
     path = os.pathsep.join([os.environ["PATH"], str(ROOT / ".venv-sam" / "bin"), str(Path(sys.executable).parent)])
 
     def call(*words: str) -> str:

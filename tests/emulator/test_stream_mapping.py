@@ -44,7 +44,7 @@ def note(what, names):
     with open("{notes}", "a") as notes:
         notes.write(json.dumps([what, *names]) + "\\n")
 """
-# The first call ends once another has begun.
+# The first call ends once another has started.
 MEET = (
     TAKE_A_WHILE.replace("time.sleep(SECONDS)", "meet()")
     + """

@@ -51,7 +51,7 @@ def handler(event, context):
         time.sleep(0.05)
     return os.getpid()
 """
-# Of the process, not of what a function sees.
+# Properties of the process that a function does not see.
 _OWN = {"pid", "parent", "code"}
 
 

@@ -23,8 +23,7 @@ class EdgeSingles:
         """Return at most this many pairs, each kind of `edges` equally often.
 
         The second fault is taken from the run of the first: inside a second execution, a stray call or a recovery, or
-        at
-        the edges of an order that has another fault.
+        at the edges of an order that has another fault.
         """
         pairs = {_pair(scenario): scenario for scenario in self._pairs()}
         chance = random.Random(seed)  # noqa: S311

@@ -1,4 +1,4 @@
-"""An execution of a saga or of its recovery is stopped somewhere, and redriven; a held saga continues forward."""
+"""Redrives a saga, or its recovery, whose execution was stopped somewhere; a held saga continues forward."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def forward(scenario: Scenario) -> tuple[list[str], list[str]]:
 def redriven(scenario: Scenario, machine: str, *, late: bool) -> tuple[list[str], list[str]]:
     """Stop an execution as the scenario says, and redrive it. Returns broken invariants, and the trace.
 
-    late: the event of its end was handled before; otherwise it is only now, after the execution has succeeded.
+    late: the event of its end was handled before the redrive; otherwise only after the execution has succeeded.
     """
     redriving.take_hold()
     run = new_run(engine(), scenario)
@@ -48,7 +48,7 @@ def redriven(scenario: Scenario, machine: str, *, late: bool) -> tuple[list[str]
         run.deliver()
         run.sweep()
         confirmed = rows.read(engine(), run)[run.order_id].status == SUBJECT.saga.confirmed
-        # At once, the redrive completes the saga, and tells of its success; later, the saga is undone for good.
+        # A prompt redrive completes the saga, and reports its success; later, the saga stays undone.
         wrong = [f"the saga is confirmed: {confirmed}"] if confirmed == (late or machine == RECOVERY) else []
         return [*wrong, *_judged(run)], run.trace
     finally:

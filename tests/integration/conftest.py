@@ -8,7 +8,7 @@ from tests.integration import guide
 from tests.kit.deployed import STACK, local_reason
 from tests.kit.local_stack import *  # noqa: F403 # its fixtures
 
-# What test_deployed.py leaves out of its run: it takes most of the time, and creates what others create.
+# Tests that test_deployed.py skips: they take most of the time, and create the same things as others.
 LEFT_OUT = ("test_bad_input", "test_command_line", "test_concurrent_imports", "test_day_is_replayed")
 
 

@@ -20,11 +20,11 @@ _EDIT = re.compile(
     r"|^\| `(?P<file>[^`]+)` \| (?P<copied>[^|]+) \|(?P<before>[^|]*)\|(?P<pairs>[^|]*)\|$",
     re.MULTILINE | re.DOTALL,
 )
-# Guides that one copy of the repository follows, all of them.
+# Guides that are all applied to one copy of the repository.
 TYPE = (ROOT / "docs" / "add-a-type.md").read_text()
 APPROVAL = (ROOT / "docs" / "add-an-approval.md").read_text()
 WORKFLOW = (ROOT / "docs" / "add-a-workflow.md").read_text()
-# What Python and mypy have compiled stays: sources keep their times.
+# Compiled files of Python and mypy stay valid: sources keep their times.
 _LEFT_OUT = ("*.git", ".venv*", ".stepwise", ".aws-sam", ".ruff_cache", ".pytest_cache", ".hypothesis")
 
 
@@ -48,7 +48,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """An excerpt of a file. A line `...` or `# ...` stands for lines that it leaves out."""
+    """An excerpt of a file. A line `...` or `# ...` stands for omitted lines."""
 
     file: str
     excerpt: str

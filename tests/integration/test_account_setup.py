@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from accounts.applications import Application, ApplicationsTable, submission
 from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED
 from accounts.requests import setup_input
+from accounts.state import submission
+from accounts.table import ApplicationsTable
 from idempotency import StepStore
 from stepwise.operations import orders
 from stepwise.operations.recovery import needing_attention, recover
@@ -31,12 +32,17 @@ def submitted(stack: Stack) -> Start:
 
     def submit() -> str:
         application_id, at = f"a-{uuid.uuid4().hex[:12]}", datetime.now(UTC)
-        made = Application(
-            application_id, f"{NAME} {application_id}", BIRTH, ADDRESS, f"documents/{application_id}", "-"
-        )
+        values = {
+            "application_id": application_id,
+            "name": f"{NAME} {application_id}",
+            "date_of_birth": BIRTH,
+            "address": ADDRESS,
+            "document_key": f"documents/{application_id}",
+            "payload_hash": "-",
+        }
         table = ApplicationsTable(stack.outputs["ApplicationsTable"])
         store = StepStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
-        store.commit(submission(application_id, "test", at), [table.submit(made, at)], {})
+        store.commit(submission(application_id, "test", at), [table.submit(values, at)], {})
         return application_id
 
     return submit
@@ -71,7 +77,7 @@ def nothing_stands(stack: Stack, application_id: str) -> bool:
     return not found["CustomersTable"] and statuses <= {"Closed", "Cancelled"} and sum(entries) == 0
 
 
-def test_clean_setup_creates_one_of_each_and_its_history_names_nobody(stack: Stack, submitted: Start) -> None:
+def test_clean_setup_creates_one_of_each_without_names_in_its_history(stack: Stack, submitted: Start) -> None:
     application_id = submitted()
     arn = start(stack, application_id)
 

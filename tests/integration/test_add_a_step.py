@@ -16,9 +16,9 @@ SCENARIOS = [
     "ok: denied for the saga: BookShipment",
     "ok: dies after BookShipment#1.call1; aborted after BookShipment",
 ]
-# Contract tests of what no step changes: commands, texts, suites, simulators, releases. Here they only take time.
+# Contract tests that no step affects: commands, texts, suites, simulators, releases. Here they only take time.
 UNCHANGED = ("connect_simulator", "frozen", "gradual", "size", "targets", "text", "words")
-# A step changes no permission of a function of another context, and of its own context those that read its rows.
+# A step changes no permission in other contexts; in its own, only those of functions that read its rows.
 CHOSEN = (
     "(not test_permissions or Shipment or FinalizeOrder or SweepOrders) and not http_client"
     " and not test_every_documented_command and not test_no_suite_imports"
@@ -32,10 +32,10 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     *first, last = guide.edits(GUIDE)
     for edit in first:
         edit.apply(root)
-    # What is deployed first works too: the step runs, and decides nothing yet.
+    # The first deployment works too: the step runs, and decides nothing yet.
     trace = guide.run(root, "-m", "tests.faults", "ok: denied for the saga: BookShipment")
     assert "CancelShipment#1: answered" in trace
-    # What a recovery could not undo of the step is listed, although nothing else of the order stands.
+    # A part of the step that a recovery could not undo is listed, even if nothing else of the order is in effect.
     trace = guide.run(root, "-m", "tests.faults", "ok: aborted after BookShipment; denied for good: CancelShipment")
     assert "recovery.CancelShipment#22: answered" in trace
     last.apply(root)

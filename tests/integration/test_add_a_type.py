@@ -8,7 +8,7 @@ from tests.integration import guide
 
 pytestmark = pytest.mark.local_only("are about a copy of the repository")
 
-# What these have, and need: environment variables, permissions.
+# Functions with new environment variables and permissions.
 OF_TYPE = " or ".join(
     f"{name}Function" for name in ("SyncData", "FinishCommand", "SyncTargets", "RunTaskItem", "TaskAction")
 )

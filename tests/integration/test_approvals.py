@@ -213,7 +213,7 @@ def test_request_with_a_lost_answer_is_repeated_with_a_second_token(
     start: Callable[..., Release], resources: Resources, stack: Stack
 ) -> None:
     with through_proxy(stack, resources, "RequestApproval") as proxy:
-        # Of both tries of the client.
+        # Both attempts of the client lose their answer.
         proxy.lose = 2
         release = start()
         eventually(lambda: len(release.tokens) == 2)
@@ -271,7 +271,7 @@ def test_mail_contains_a_command_and_no_link_that_decides(
     assert f"./stepwise approvals show {release.approval_id}\n" in mail
     assert re.findall(r"https?:|www\.|[\w-]+\.(?:com|org|net)", mail) == []
     assert token not in mail + all_logs(release.stack)
-    # What scanners could make of the words of an email.
+    # Links that mail scanners might build from the words of an email.
     before, endpoint = release.row, release.stack.endpoint
     function = release.stack.outputs["DecideApprovalFunctionArn"]
     query = f"approval_id={release.approval_id}&decision=approve&decided_by=scanner"

@@ -179,9 +179,7 @@ def test_irremovable_things_are_named_and_the_rest_removed(
     ],
     ids=["no name", "not there", "another template"],
 )
-def test_suite_says_what_is_wrong_with_the_stack(
-    started: emulator.Emulator, arguments: list[str], message: str
-) -> None:
+def test_suite_reports_defects_of_the_stack(started: emulator.Emulator, arguments: list[str], message: str) -> None:
     _deploy_another_template(Stack.local(started.endpoint, services=started.simulators))
     ended = make(started.endpoint, *arguments)
 

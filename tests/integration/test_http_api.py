@@ -27,7 +27,7 @@ pytestmark = pytest.mark.local_only("signs as the local stack's root, and adds u
 
 AT_ONCE = 20
 ROUTES = dict(Document().operations())
-# Ids of what does not exist.
+# Ids that do not exist.
 UNKNOWN = {
     "order_id": "o-unknown",
     "pk": "TENANT%23tenant1",
@@ -196,7 +196,7 @@ def test_digits_survive_the_round_trip_and_spellings_are_one_request(
     ],
     ids=["repeated", "empty", "gzip", "UTF-16", "two"],
 )
-def test_body_that_is_not_one_document_is_refused(client: HttpClient, body: bytes, detail: str) -> None:
+def test_body_that_is_not_a_single_document_is_refused(client: HttpClient, body: bytes, detail: str) -> None:
     refused = client.send("POST", "/commands", data=body, headers={"Content-Type": "application/json"})
     assert (refused.status_code, refused.json()["errors"][0]["detail"][: len(detail)]) == (400, detail)
 
@@ -318,7 +318,7 @@ def test_orders_are_listed_page_by_page(client: HttpClient, order: Json) -> None
         client.post("/orders", one)
     for one in placed:
         ended(client, f"/orders/{one['order_id']}")
-    # Their sagas run side by side: any of them may be the oldest.
+    # Their sagas run concurrently: any of them may be the oldest.
     since = min(client.get(f"/orders/{one['order_id']}").json()["order"]["created_at"] for one in placed)
     found, query = [], {"since": since, "limit": 1}
     while query:
@@ -445,7 +445,7 @@ def under_jwt(stack: Stack, issuer: TokenIssuer) -> Callable[..., HttpClient]:
 
 
 def test_every_route_by_scope_under_jwt(under_jwt: Callable[..., HttpClient]) -> None:
-    """A token for one context calls no other; without the claim tenant_code, nothing of a tenant."""
+    """A token for one context cannot call another or, without the claim tenant_code, use a tenant's data."""
     for route, operation in ROUTES.items():
         asked = {"groups": ["reviewers", "pricing"]}
         allowed = {

@@ -106,7 +106,7 @@ def test_file_with_only_a_header_is_completed_without_a_map(products: ProductImp
     assert products.result_text(import_id, "unprocessed") == f"row,{','.join(HEADER)}\n"
 
 
-def test_validation_stores_nothing_and_counts_what_would_happen(products: ProductImports) -> None:
+def test_validation_stores_nothing_and_counts_the_expected_effects(products: ProductImports) -> None:
     products.start(csv_text([product(1), product(2)]))
     import_id = products.start(csv_text([product(1), product(2, name="New"), product(3)]), validate_only=True)
     row = products.ended(import_id)

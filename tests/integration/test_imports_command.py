@@ -26,7 +26,7 @@ pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may re
 type Ended = subprocess.CompletedProcess[str]
 type CommandLine = Callable[..., Ended]
 
-# In STEP_FUNCTION mode, batch after batch: minutes, so that a stop comes in time even on a busy machine.
+# STEP_FUNCTION mode takes minutes, batch by batch, so that a stop comes in time even on a busy machine.
 SLOW_ROWS, SLOWLY = 10_000, ("--mode", "STEP_FUNCTION", "--max-concurrency", "1")
 
 

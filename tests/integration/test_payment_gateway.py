@@ -206,7 +206,7 @@ def test_failed_refund_is_listed_and_recovered_by_command(
     with _elsewhere(stack, resources, f"{gateway.address}/v2", "ProcessRefund"):
         saga = run(order)
         assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
-        # A page that does not name the key proves nothing, whatever its status.
+        # A page without the key proves nothing, whatever its status.
         assert set(saga.visit("ProcessRefund").errors) == {"GatewayUnavailable"}
         assert _recovered(stack, name) == "FAILED"
         assert gateway.ledger()["standing"][_row(gateway, order)["key"]] == [3000]

@@ -102,7 +102,7 @@ def created(stack: Stack, tenant: str, import_id: str) -> None:
     (row, _) = read_json(ROOT / "events/imports/follow_imports.json")["Records"]
     texts = {"pk": f"TENANT#{tenant}", "sk": f"IMPORT#{import_id}", "tenant_code": tenant, "import_id": import_id}
     texts |= {"first_import_id": import_id, "key": key, "version_id": version, "processing_mode": "DIRECT"}
-    # So that the sweep leaves it alone.
+    # The sweep leaves it alone.
     texts["created_at"] = "2100-01-01T00:00:00+00:00"
     item = {**row["dynamodb"]["NewImage"], **{name: {"S": value} for name, value in texts.items()}}
     table = stack.outputs["ImportsTable"]

@@ -35,7 +35,7 @@ def test_guide_code_is_formatted_and_typed(followed: Path) -> None:
     guide.run(followed, "-m", "mypy", "functions")
 
 
-# Of each kind of fault at each state one, drawn from all inputs; `make faults-second-saga` tries each with every input.
+# One fault of each kind at each state, drawn from all inputs; `make faults-second-saga` tries each with every input.
 SINGLES = ["--only", "singles", *([] if "EVERY_FAULT" in os.environ else ["--each", "1"])]
 
 

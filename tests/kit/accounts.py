@@ -6,14 +6,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accounts.applications import Application, Applications, ApplicationsTable, submission
-from accounts.bank_accounts import BankAccounts, OpeningBonus
-from accounts.cards import CardProcessor, Cards
-from accounts.customers import Customers, Outcome
+from accounts.bank import AccountsTable, CardsTable, CustomersTable, LedgerTable, account_number
 from accounts.definition import ACCOUNT_SETUP, SUBMIT_APPLICATION
-from accounts.numbers import account_number
 from accounts.requests import parse_setup, setup_input
-from accounts.tables import AccountsTable, CardsTable, CustomersTable, LedgerTable
+from accounts.state import submission
+from accounts.steps import BankAccounts, CardProcessor, Cards, Customers, OpeningBonus, Outcome
+from accounts.table import Applications
 from idempotency import Step, StepStore
 from idempotency.saga import SagaSteps
 from idempotency.saga.state import SagaReader, SagaState
@@ -61,7 +59,7 @@ class AccountWorld:
         self.store = StepStore(self.client, self.tables["IdempotencyTable"])
         steps = SagaSteps(ACCOUNT_SETUP, self.store, self.tables)
         number = partial(account_number, "a secret")
-        self.applications = Applications(self.client, ApplicationsTable(self.tables["ApplicationsTable"]))
+        self.applications = Applications(self.client, self.tables["ApplicationsTable"])
         customers = Customers(steps, self.applications, CustomersTable(self.tables["CustomersTable"]))
         accounts = BankAccounts(steps, AccountsTable(self.tables["AccountsTable"]), number)
         bonus = OpeningBonus(self.client, steps, LedgerTable(self.tables["LedgerTable"]), number)
@@ -84,11 +82,16 @@ class AccountWorld:
 
     def submit(self, application_id: str = "a-1", name: str = "Ada Lovelace") -> None:
         """Commit an application as SubmitApplication does."""
-        made = Application(
-            application_id, name, "1990-12-10", ADDRESS, f"documents/{application_id}", payload_hash=name
-        )
+        values = {
+            "application_id": application_id,
+            "name": name,
+            "date_of_birth": "1990-12-10",
+            "address": ADDRESS,
+            "document_key": f"documents/{application_id}",
+            "payload_hash": name,
+        }
         step = submission(application_id, "SubmitApplication", self.now)
-        self.store.commit(step, [self.applications.table.submit(made, self.now)], {})
+        self.store.commit(step, [self.applications.actions.submit(values, self.now)], {})
 
     def call(self, *functions: str, of: str = "a-1") -> Any:
         """Call these functions one after the other. Returns the result of the last one."""

@@ -55,7 +55,7 @@ def answering(operation: str, parameters: Parameters, text: str) -> Callable[[Pa
         own = account_answers.OF_SETUPS.get(operation)
     if application_answers.concerns(named):
         own = application_answers.beside(operation, own)
-    # A request for an approval also writes the row that it is about.
+    # A request for an approval also writes the row of its subject.
     if approval_answers.concerns(named):
         own = approval_answers.OF_APPROVALS[operation]
     if webhook_answers.concerns(text):
@@ -76,7 +76,7 @@ def _transaction(parameters: Parameters) -> Iterable[Answer]:
 
 
 def _cancelled(found: list[Any]) -> Refusal:
-    """found: for each action the item that failed its condition; None for no item, False if the condition held."""
+    """A cancellation. found: each action's item that failed its condition; None for no item, False if it held."""
     reasons = [{"Code": "None"} if item is False else {"Code": "ConditionalCheckFailed"} for item in found]
     for reason, item in zip(reasons, found, strict=True):
         reason.update({"Item": item} if item else {})
@@ -115,7 +115,7 @@ def _batch(parameters: Parameters) -> Iterable[Answer]:
     if len(parameters["RequestItems"]) == 1 and (
         parameters["RequestItems"].keys() <= {*_STANDING} or _notes(parameters)
     ):
-        # Of an audit, which continues whatever it reads: no note; confirmed orders, with rows that contradict them.
+        # An audit continues whatever it reads: no note; confirmed orders, with rows that contradict them.
         yield _found(parameters, lambda key: None if "#" in key else "Confirmed")
         return
     yield _found(parameters, lambda _: None)

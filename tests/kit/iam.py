@@ -1,4 +1,4 @@
-"""What roles grant, and what Lambda and Step Functions need from them, with all references resolved."""
+"""The grants of roles, and the needs of Lambda and Step Functions, with all references resolved."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

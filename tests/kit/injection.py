@@ -200,7 +200,7 @@ def killing_workers(emulator_pid: int, chance: random.Random, every: float = 0.5
 
     def kill() -> None:
         while not over.wait(every * chance.uniform(0.5, 1.5)):
-            # An idle stack has none.
+            # An idle stack has no workers.
             while not (alive := workers(emulator_pid)) and not over.wait(0.05):
                 continue
             if alive:
@@ -236,7 +236,7 @@ def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
 
 
 def workers(emulator_pid: int) -> list[psutil.Process]:
-    """The workers of an emulator: forks of a child of its own. Idle ones end by themselves at any time."""
+    """The workers of an emulator, forked by its fork server. Idle ones end by themselves at any time."""
     simulators = simulator_processes(emulator_pid)
     found: list[psutil.Process] = []
     for child in psutil.Process(emulator_pid).children():

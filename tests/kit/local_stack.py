@@ -40,7 +40,7 @@ type Document = dict[str, Any]
 # Shortens waits: the history is the same, sooner.
 QUICKLY = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
-# What a notice may name its subject by.
+# Keys by which a notice may name its subject.
 _SUBJECTS = ("order_id", "application_id", "import_id", "execution", "AlarmName", "id")
 
 _numbers = itertools.count(1)

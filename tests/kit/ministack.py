@@ -165,7 +165,7 @@ def _policy(action: str, **whom: Any) -> str:
 def _zipped(source: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        # Without a time: the same source is the same archive.
+        # Without a timestamp, the same source gives the same archive.
         archive.writestr(zipfile.ZipInfo("module.py"), source)
     return buffer.getvalue()
 

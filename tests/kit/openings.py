@@ -6,17 +6,16 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from accounts.applications import ADDRESS_KEY, OPEN_SINCE, ApplicationsTable
-from accounts.checks import FraudCheck, IdentityCheck, run_check
+from accounts.bank import KnownCustomers
+from accounts.checks import FRAUD_MODEL, IDENTITY, FraudCheck, IdentityCheck, run_check
 from accounts.definition import ACCOUNT_SETUP
 from accounts.documents import Documents
-from accounts.known_customers import KnownCustomers
-from accounts.openings import Openings
-from accounts.reasons import FRAUD_MODEL, IDENTITY
-from accounts.recovery import Ending, Recovery
+from accounts.recovery import Recovery
 from accounts.requests import parse_submit
 from accounts.screening import ScreeningTable
+from accounts.state import ADDRESS_KEY, OPEN_SINCE
 from accounts.submission import Submission
+from accounts.table import Applications
 from idempotency import StepStore
 from idempotency.saga import SagaSteps
 from runtime.machine import Machine
@@ -56,7 +55,7 @@ class OpeningWorld:
         versioned: Any = {"Status": "Enabled"}
         self.s3.put_bucket_versioning(Bucket=self.bucket, VersioningConfiguration=versioned)
         indexes = {OPEN_SINCE: [OPEN_SINCE], ADDRESS_KEY: [ADDRESS_KEY, "submitted_at"]}
-        self.applications = self._table(["application_id"], indexes)
+        self.applications = Applications(self.client, self._table(["application_id"], indexes))
         self.screened, self.customers = self._table(["pk", "sk"]), self._table(["customer_id"])
         self.setups = self._table(["pk"])
         self.store = StepStore(self.client, self._table(["pk"]))
@@ -80,26 +79,22 @@ class OpeningWorld:
     # The functions
 
     @property
-    def openings(self) -> Openings:
-        return Openings(self.client, self.applications)
-
-    @property
     def screening(self) -> ScreeningTable:
         return ScreeningTable(self.client, self.screened)
 
     @property
     def submission(self) -> Submission:
-        return Submission(self.client, self.steps, ApplicationsTable(self.applications))
+        return Submission(self.steps, self.applications)
 
     @property
     def steps(self) -> SagaSteps:
-        # The other rows of the saga are in a table of their own, and nobody writes them here.
+        # The saga's other rows are in a separate table, which nothing writes here.
         names = {step.table: self.setups for step in ACCOUNT_SETUP.deployed}
-        return SagaSteps(ACCOUNT_SETUP, self.store, {**names, "ApplicationsTable": self.applications})
+        return SagaSteps(ACCOUNT_SETUP, self.store, {**names, "ApplicationsTable": self.applications.name})
 
     @property
-    def ending(self) -> Ending:
-        return Ending(self.openings, _machine(self.opening, OPENING), _machine(self.setup, SETUP))
+    def recovery(self) -> Recovery:
+        return Recovery(self.applications, _machine(self.opening, OPENING), _machine(self.setup, SETUP))
 
     def submit(self, document: dict[str, Any], owner: str = "") -> dict[str, str]:
         return self.submission.submit(parse_submit(document), owner or uuid.uuid4().hex, self.now)
@@ -111,24 +106,24 @@ class OpeningWorld:
 
     def check_identity(self, application_id: str) -> dict[str, Any]:
         check = IdentityCheck(
-            Documents(self.s3, self.bucket), self.screening, partial(self.openings.pin_document, at=self.now)
+            Documents(self.s3, self.bucket), self.screening, partial(self.applications.pin_document, at=self.now)
         )
-        return run_check(self.openings, application_id, check, self.now, IDENTITY)
+        return run_check(self.applications, application_id, check, self.now, IDENTITY)
 
     def check_fraud_model(self, application_id: str) -> dict[str, Any]:
         known = KnownCustomers(self.client, self.customers)
-        check = FraudCheck(self.openings, self.screening, known.has)
-        return run_check(self.openings, application_id, check, self.now, FRAUD_MODEL)
+        check = FraudCheck(self.applications, self.screening, known.has)
+        return run_check(self.applications, application_id, check, self.now, FRAUD_MODEL)
 
     def sweep(self, *, minutes: int = 5, has_time: bool = True) -> dict[str, int]:
         self.now += timedelta(minutes=minutes)
-        return Recovery(self.ending).sweep(self.now, lambda: has_time)
+        return self.recovery.sweep(self.now, lambda: has_time)
 
-    # What is in the tables
+    # The content of the tables
 
     def row(self, application_id: str = "a-1") -> dict[str, Any]:
         key = {"application_id": {"S": application_id}}
-        found = self.client.get_item(TableName=self.applications, Key=key).get("Item", {})
+        found = self.client.get_item(TableName=self.applications.name, Key=key).get("Item", {})
         return {name: next(iter(value.values())) for name, value in found.items()}
 
     def status(self, application_id: str = "a-1") -> Any:
@@ -137,7 +132,7 @@ class OpeningWorld:
     def write(self, application_id: str, **values: str) -> None:
         """Write attributes of an application, as account-setup does."""
         self.client.update_item(
-            TableName=self.applications,
+            TableName=self.applications.name,
             Key={"application_id": {"S": application_id}},
             UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in values),
             ExpressionAttributeNames={f"#{name}": name for name in values},

@@ -66,7 +66,7 @@ COVERED = {
     "frozen": "tests/contract/test_frozen.py",
     "size": "tests/contract/test_size.py",
 }
-# Not in `make test`: the reason, and the job of check.yml that runs the target, or what else does.
+# Not in `make test`: the reason, and the job of check.yml, or the other way, that runs the target.
 ELSEWHERE = {
     "check": ("its parts are in make test", "check"),
     "test": ("it runs the tests", "test"),

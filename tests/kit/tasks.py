@@ -170,7 +170,7 @@ class TaskWorld:
     def queued(self) -> QueuedTasks:
         return QueuedTasks(self.creation, self.items, self.finalization)
 
-    # What the table says
+    # The content of the table
 
     def task(self, key: TaskKey) -> Task:
         return self.table.known(key)

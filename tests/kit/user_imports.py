@@ -82,7 +82,7 @@ class Imported:
 
 
 class Imports:
-    """instance: the Amazon Connect instance to create users in; None for the stack's own.
+    """Imports of users. instance: the Amazon Connect instance to create them in; None for the stack's own.
 
     prefix: of the names of files of users.
     """
@@ -133,7 +133,7 @@ class Imports:
             executionArn=execution_arn(self.stack, name, output="UserImportArn")
         )
         output = json.loads(described["output"]) if described["status"] == "SUCCEEDED" else None
-        # By its version: another import of the same file may have begun since, and owns the key then.
+        # Read by version: another import of the same file may have started since, and then owns the key.
         result_key, version = (
             (output["result_key"], output["result_version_id"]) if output else (self.result_of(key), "")
         )

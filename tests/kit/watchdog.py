@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-# What a test that has timed out or failed may take to clean up, in seconds.
+# The time that a timed-out or failed test may take to clean up, in seconds.
 GRACE = float(os.environ.get("WATCHDOG_GRACE", "180"))
-# What the whole run may take, in seconds. Its workers say where they stand; then pytest-xdist reports what failed.
+# The maximum time of the whole run, in seconds. Its workers print their stacks; then pytest-xdist reports failures.
 RUN = float(os.environ.get("WATCHDOG_RUN", "0"))
 _stderr = pytest.StashKey[int]()
 

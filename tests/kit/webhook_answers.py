@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.kit.answer import Answer, Parameters, Refusal
 
-# As the sample events have them.
+# The values in the sample events.
 WEBHOOK_ID = "wh_0123456789abcdef01234567"
 RECEIVER = "hooks.example.com:8443@10.1.2.3"
 """The parameter of the only reachable receiver here: its name is not looked up."""

@@ -34,7 +34,7 @@ NOTICE = (
     '{"type": "command", "tenant_code": "tenant1", "id": "PRODUCT#tea-01@2", "attempt": 1, "status": "FINISHED",'
     ' "occurred_at": "2026-11-22T08:59:58+00:00", "data": {"version": 2}}'
 )
-# What a receiver does with a message: an answer, or NotSent after it got the message.
+# A receiver's reaction to a message: an answer, or NotSent after it got the message.
 OK, LOST = Answer(200, 0.01), NotSent("no answer in time")
 
 

@@ -40,7 +40,7 @@ type Script = tuple[int, ...]
 type Choice = tuple[tuple[str, int] | None, str, int]
 """A pair of answers: to a request from one place, after one from another."""
 
-# For each request that was seen, by its text, what makes the answers, and their number.
+# For each request seen, by its text: the factory of its answers, and their number.
 _answering: dict[tuple[str, str], tuple[Callable[[Mapping[str, Any]], Iterable[Answer]], int]] = {}
 
 _SDK = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
@@ -69,7 +69,7 @@ class Run:
 
     requests: for each, its place in our code and its number of possible answers.
     variables: names of the environment variables that were read. result: of the handler, if it returned.
-    error: class name and message of what it raised.
+    error: class name and message of the exception.
     """
 
     script: Script
@@ -130,10 +130,10 @@ class Wire:
         self._patch.setattr(Request, "send", lambda request, *_: self._answer_http(request))
         # A public address.
         self._patch.setattr(socket, "getaddrinfo", lambda _, port, **__: [(None, None, None, "", ("1.1.1.1", port))])
-        # Clients trace the calls of what they find here, once.
+        # Clients trace the calls that they find here, once.
         trace_aws_calls()
         self._patch.setattr(BaseClient, "_make_api_call", lambda *call: self._answer_call(*call))
-        # Of links, which are made without a call.
+        # For links, which are created without a call.
         self._patch.setattr(BaseClient, "_convert_to_request_dict", lambda _, **asked: {"asked": asked["api_params"]})
         self._patch.setattr(
             RequestSigner, "generate_presigned_url", lambda _, *link, **named: self._presign(*link, **named)
@@ -268,7 +268,7 @@ def _parsed(answer: Answer) -> tuple[int, dict[str, Any]]:
 
 def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
     """Our functions on the stack, each with its current line."""
-    # Audit hooks hear of each look at a code.
+    # Every access to a code object raises an audit event.
     while frame and (code := frame.f_code) is not _INVOKE:
         if site := _site(code):
             yield site, frame.f_lineno
@@ -277,7 +277,7 @@ def _places(frame: FrameType | None) -> Iterator[tuple[str, int]]:
 
 def _site(code: CodeType) -> str | None:
     """The function that the code belongs to, as "file:Class.method"."""
-    # Not by the code, whose hash takes a look at each instruction.
+    # Not keyed by the code object, whose hash reads each instruction.
     return _named(code.co_filename, code.co_qualname)
 
 

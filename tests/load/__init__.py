@@ -1,1 +1,1 @@
-"""Many orders at once, on the deployed stack."""
+"""Many concurrent orders on the deployed stack."""

@@ -1,4 +1,4 @@
-"""Many commands at once: one key by twenty publishers, and many keys while workers are killed. All stay in order."""
+"""Many concurrent commands: one key by twenty publishers, and many keys while workers are killed. All stay in order."""
 
 import os
 import random
@@ -19,7 +19,7 @@ KEYS = int(os.environ.get("KEYS", "3"))
 KILLS_EVERY = 2 if KEYS > 3 else 0.7
 PUBLISHERS = 20
 VERSIONS_OF_A_KEY = 4
-# An older version is on its way, another publisher was faster, a worker was killed, or all are busy.
+# An older version is in flight, another publisher was faster, a worker was killed, or all are busy.
 _AGAIN = {
     "Contention",
     "Runtime.ExitError",
@@ -31,7 +31,7 @@ _AGAIN = {
 
 
 def _publish(key: Versions, version: int) -> str:
-    """Publish a version, as often as it takes."""
+    """Publish a version, retrying until it succeeds."""
     deadline = time.monotonic() + 600
     while True:
         try:
@@ -43,7 +43,7 @@ def _publish(key: Versions, version: int) -> str:
 
 
 def _is_in_order(key: Versions, versions: int) -> bool:
-    """Whether the versions have finished one after the other, and data and history say so."""
+    """Returns True if the versions have finished one after the other, and data and history agree."""
     finished = [str(key.row(version)["updated_at"]) for version in range(1, versions + 1)]
     statuses = {key.row(version)["status"] for version in range(1, versions + 1)}
     return (
@@ -85,7 +85,7 @@ def _publish_all(key: Versions) -> set[str]:
 
 
 def _swept(stack: Stack, keys: list[Versions]) -> bool:
-    """Sweep, if a worker lives for long enough, and retry what has died, as an operator does."""
+    """Sweep, if a worker lives for long enough, and retry dead versions, as an operator does."""
     try:
         call(stack, "SweepCommands", {})
         for key in keys:

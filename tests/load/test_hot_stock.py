@@ -49,7 +49,7 @@ def _all_finalized(stack: Stack, sku: str) -> bool:
 
 
 def test_burst_waits_for_the_quotas_and_loses_no_order(sale: Stack) -> None:
-    """Starts that are throttled are repeated by the caller, transitions wait in Step Functions."""
+    """The caller retries throttled starts; transitions wait in Step Functions."""
     stock.seed(sale, {"hot": BURST})
     sharding.reshard(sale, "hot", 8)
     began = datetime.now(UTC)
@@ -117,5 +117,5 @@ def _executions(stack: Stack, status: str) -> list[Document]:
 
 
 def _seconds(tokens: float, size: float, refill: float) -> float:
-    """That a token bucket takes for so many."""
+    """The time in seconds that a token bucket takes for this many."""
     return max(0.0, tokens - size) / refill

@@ -1,4 +1,4 @@
-"""Many clients at once: no request is lost, none has two effects. And what the API adds to a bare start."""
+"""Many concurrent clients: no request is lost, none takes effect twice. Also the API's overhead over a bare start."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_no_request_is_lost_and_none_takes_effect_twice(
 def test_api_adds_little_to_a_bare_start(
     stack: Stack, client: HttpClient, order: Document, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One request at a time. The next begins when the saga of the one before has ended."""
+    """It sends one request at a time. The next starts when the saga of the previous one has ended."""
     bare, by_api = [], []
     for number in range(COMPARED + 1):
         one, other = ({**order, "order_id": f"{order['order_id']}-{number}-{way}"} for way in ("bare", "api"))

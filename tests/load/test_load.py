@@ -1,4 +1,4 @@
-"""Many orders at once, through worker processes with IAM on, some of which are killed. The invariants hold.
+"""Many concurrent orders, through worker processes with IAM on, some of which are killed. The invariants hold.
 
 In their middle, the template is deployed again with other parameters.
 """
@@ -62,7 +62,7 @@ def test_quarter_of_the_orders_get_the_last_pieces(stack: Stack, sku: str) -> No
     assert broken_invariants(stack, order_ids, {name: pieces}) == []
 
 
-def test_orders_succeed_or_fail_whole_while_workers_are_killed(
+def test_orders_stay_consistent_while_workers_are_killed(
     stack: Stack,
     resources: Resources,
     running: emulator.Emulator,

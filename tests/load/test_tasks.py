@@ -1,4 +1,4 @@
-"""A task while workers are killed. Every item ends, with an honest reason; only cut-off work is done again."""
+"""A task while workers are killed. Every item ends, with the true reason; only interrupted work is repeated."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ KILLS = int(os.environ.get("KILLS", "3"))
 BAD_EVERY = 12
 BAD = set(range(BAD_EVERY, ITEMS + 1, BAD_EVERY))
 OBJECTS = {f"load/{number}": os.urandom(1000 * number) for number in range(3)}
-# What killed workers leave behind when the retries of the state or the task's time are used up.
+# Left by killed workers when the retries of the state or the task's time are used up.
 CUT_OFF = {"JobUnfinished", "Lambda.Unknown", "Runtime.ExitError", "States.Timeout", "TaskCutOff"}
 SECONDS = 600 + ITEMS
 
@@ -58,7 +58,7 @@ def _items(stack: Stack) -> list[dict[str, str]]:
 
 
 def _ended(stack: Stack, key: TaskKey) -> bool:
-    """Whether the task has ended. Sweeps, as the schedule does, in case a record or an event was lost."""
+    """Returns True if the task has ended. Sweeps, as the schedule does, in case a record or an event was lost."""
     if tasks.view(stack, key).task.status.final:
         return True
     with suppress(Refused):
@@ -67,7 +67,7 @@ def _ended(stack: Stack, key: TaskKey) -> bool:
 
 
 def _check(seen: TaskView, items: list[dict[str, str]]) -> None:
-    """Each item has ended and says the truth, and the task counts them."""
+    """Check that each item has ended with its true outcome, and that the task counts them."""
     for item, given in zip(seen.items, items, strict=True):
         if item.status is Status.COMPLETED:
             body = OBJECTS[given["key"]]
@@ -82,7 +82,7 @@ def _check(seen: TaskView, items: list[dict[str, str]]) -> None:
 
 
 def _jobs_begun_again(stack: Stack, key: TaskKey) -> int:
-    """How many times RunJob's leases were taken over. Each item's work is one job, and so one lease."""
+    """The number of times RunJob's leases were taken over. Each item's work is one job, and so one lease."""
     rounds = range(1, 3)
     own = {f"{key.run(number, one)}#RunJob" for number in range(1, ITEMS + 1) for one in rounds}
     return sum(int(row["attempt"]) - 1 for row in stack.rows("IdempotencyTable") if row["pk"] in own)

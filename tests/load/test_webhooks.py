@@ -37,7 +37,7 @@ FAULTS = [
         ]
     )
 ]
-# What the sender takes for accepted.
+# Statuses that the sender treats as accepted.
 ACCEPTED = {"accepted", "Endless 200"}
 
 
@@ -80,7 +80,7 @@ def test_no_delivery_is_lost_or_gets_a_second_id(stack: Stack, receiver: Receive
 
 
 def _publish(stack: Stack, tenant: str, number: int) -> None:
-    """As a context does; a stream that comes again publishes again."""
+    """Publish as a context does; a redelivered stream record publishes again."""
     notice = {"type": "command", "tenant_code": tenant, "id": f"PRODUCT#tea-{number}@1", "attempt": 1}
     notice |= {"status": "FINISHED", "occurred_at": "2026-11-22T09:00:00+00:00", "data": {}}
     stack.client("sns").publish(
@@ -92,7 +92,7 @@ def _publish(stack: Stack, tenant: str, number: int) -> None:
 
 
 def _drained(stack: Stack, tenant: str, expected: int) -> list[Row]:
-    """The deliveries once all have ended. Pauses between tries are cut short; what is being sent is left alone."""
+    """Wait until all deliveries have ended. Shortens pauses between attempts, except those being sent. Returns them."""
     deadline = time.monotonic() + SECONDS
     while True:
         rows = [

@@ -1,4 +1,4 @@
-"""Each case on each engine: the local stack's and, as a second opinion, moto's; or only that at SFN_ENDPOINT_URL."""
+"""Each case on each engine: the local stack's and, as a second opinion, moto's; or only the one at SFN_ENDPOINT_URL."""
 
 import os
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def endpoint() -> Engine:
     return serving("endpoint", str(ENDPOINT), ROLE_ARN)
 
 
-# It patches moto for the whole process: the tests of other modules that run in it must not meet the patches.
+# It patches moto for the whole process; tests of other modules in it must not see the patches.
 @pytest.fixture(scope="module", name="moto")
 def _moto() -> Iterator[Engine]:
     with moto() as started:

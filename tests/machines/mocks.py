@@ -33,7 +33,7 @@ type Response = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Expected:
-    """states: in the order of entry, those of a Parallel branch by branch. output: a part of it. error: of a failed
+    """An outcome. states: in the order of entry, a Parallel branch by branch. output: a part of it. error: of a failed
     execution. cancelled: the states of branches that another branch's failure cancels, sooner or later.
     """
 
@@ -81,7 +81,7 @@ class Script:
     last: Response = field(default_factory=dict)
 
     def next(self, state: str) -> Response:
-        """Raises LookupError if the case has no answer for this attempt."""
+        """The next answer. Raises LookupError if the case has none for this attempt."""
         self.tries[state] += 1
         self.last = self.answers[state][self.tries[state] - 1]
         return self.last

@@ -63,7 +63,7 @@ def _in_order(states: list[str], case: Case) -> list[str]:
 
 
 def _part(found: Any, expected: Any) -> bool:
-    """Whether an object has the fields of another one."""
+    """Returns True if an object has the fields of another one."""
     if isinstance(expected, Mapping) and expected:
         return all(name in found and _part(found[name], value) for name, value in expected.items())
     return not expected or bool(found == expected)

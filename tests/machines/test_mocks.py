@@ -7,7 +7,7 @@ from tests.kit.machine import MACHINES
 from tests.machines.mocks import CASES, CONFIG, INPUTS, MOCKED, Case, every_state, responses
 from tests.machines.walk import inner_states, transitions, walk
 
-# What these Maps and Parallels run catches every error.
+# The states in these Maps and Parallels catch every error.
 _UNREACHED = {
     "ImportZip": {("trigger_csv_jobs", "Catch[0]")},
     "Task": {("map_state", "Catch[0]")},

@@ -72,7 +72,7 @@ def _way(name: str, state: State, following: str | None, script: Script) -> str:
 
 
 def _chosen(state: State, given: Mapping[str, Any]) -> str:
-    """The way of a Choice of which several rules lead to one state, by the last answer. The rules compare numbers."""
+    """The target of a Choice with several rules for one state, by the last answer. The rules compare numbers."""
     for number, rule in enumerate(state["Choices"]):
         if given[rule["Variable"].rpartition(".")[2]] == rule["NumericEquals"]:
             return f"Choices[{number}]"
@@ -80,7 +80,7 @@ def _chosen(state: State, given: Mapping[str, Any]) -> str:
 
 
 def _fails(name: str, state: State, script: Script) -> bool:
-    """Whether a task finally fails, with its Retry used up."""
+    """Returns True if a task finally fails, with its Retry used up."""
     tried = 0
     while "Throw" in (response := script.next(name)):
         if tried >= retries(state, response["Throw"]["Error"]):

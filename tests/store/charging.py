@@ -224,7 +224,7 @@ class Charge:
         raise ValueError(status)
 
 
-# What others may have done with a late owner's record: each takes the work away.
+# Changes by others to a late owner's record: each takes the work away.
 OVERTAKEN: dict[str, Callable[[Charge], Any]] = {
     "another owner is at work": lambda charge: charge.lease(),
     "another has completed": lambda charge: charge.completes(),

@@ -123,7 +123,7 @@ def test_move_with_a_lost_answer_may_be_repeated(
         try:
             move(world.over(wire.client(database)))
         except StoreUnavailable:
-            # The first one may have been carried out.
+            # The first one may have been executed.
             with suppress(*LOST):
                 move(world)
         assert _said(world) == _said(clean)

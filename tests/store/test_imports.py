@@ -19,7 +19,7 @@ from tests.store.wire import ProcessDied, Wire
 FILE = "code,name,category,price,currency\n" + "".join(f"p{number},n,tea,{number},JPY\n" for number in range(1, 5))
 WITH_A_REFUSAL = FILE.replace("tea,2", "tea,x")
 AT = datetime(2026, 11, 22, tzinfo=UTC)
-# Reads of the import and of what stands, a transaction for each row, the record.
+# Reads of the import and of existing rows, a transaction for each row, the record.
 CALLS = range(1, 9)
 
 

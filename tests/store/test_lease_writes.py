@@ -124,7 +124,7 @@ def test_completion_with_a_lost_answer_may_be_repeated(inside: Charge) -> None:
     assert (inside.status, inside.landed, lease.result) == ("COMPLETED", 1, CHARGED)
 
 
-def test_completion_that_lands_after_its_owner_gave_up_changes_nothing(inside: Charge) -> None:
+def test_completion_landing_after_its_owner_gave_up_changes_nothing(inside: Charge) -> None:
     late: list[Any] = []
     with pytest.raises(StoreUnavailable):
         inside.over(Wire(delay=2, delayed=late)).completes(CHARGED, inside.writes)

@@ -97,7 +97,7 @@ def test_released_key_is_free_and_nobody_is_unsure(charge: Charge, status: str) 
     assert (lease.attempt, lease.completed, lease.unsure) == (2, False, False)
 
 
-def test_released_record_that_was_held_expires_again(held: Charge) -> None:
+def test_released_held_record_expires_again(held: Charge) -> None:
     held.becomes("HELD")
     _release(held)
     assert "expires_at" in (held.row or {})
@@ -181,7 +181,7 @@ def test_running_work_cannot_be_decided(charge: Charge, decide: Decide) -> None:
     assert charge.row == before
 
 
-# Which calls may come in between, by status: decided work gives no lease.
+# Calls that may come in between, by status: decided work grants no lease.
 CHANGES = [
     *((status, change) for status in ("RELEASED", "UNKNOWN") for change in (Charge.lease, Charge.completes)),
     *((status, change) for status in FOUND for change in (_release, _complete, _fail, Charge.delete)),
@@ -225,7 +225,7 @@ def test_lease_extended_since_it_was_read_is_not_decided(charge: Charge) -> None
 
 
 @decisions
-def test_sdk_retry_of_a_decision_is_one_decision(held: Charge, decide: Decide) -> None:
+def test_sdk_retry_decides_once(held: Charge, decide: Decide) -> None:
     held.becomes("HELD")
     decide(_Seen.of(held.over(Wire(twice=1)), held.record))
     assert len(held.record.audit) == 1

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Clock:
-    """A clock that moves when told to, and during sleeps."""
+    """A clock that moves only when told to, and during sleeps."""
 
     now: datetime = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

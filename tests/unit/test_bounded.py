@@ -1,4 +1,4 @@
-"""The kit's threads and programs end, also when a test has timed out."""
+"""The kit's threads and programs end, even if a test has timed out."""
 
 import re
 import signal
@@ -55,6 +55,6 @@ def test_program_can_be_interrupted_even_if_the_tests_ignore_sigint() -> None:
 def test_no_test_waits_for_threads_without_a_timeout() -> None:
     unlimited = re.compile(r"ThreadPool" r"Executor\(|threading\.Barrier\(((?!timeout=).)*\)$", re.MULTILINE)
     assert [path for path in (ROOT / "tests").rglob("*.py") if unlimited.search(path.read_text())] == [
-        # It hands its limit to `wait`.
+        # It passes its limit to `wait`.
         ROOT / "tests" / "kit" / "bounded.py"
     ]

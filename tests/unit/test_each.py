@@ -1,4 +1,4 @@
-"""`each` fails with every value that fails."""
+"""`each` fails with every failing value."""
 
 import pytest
 

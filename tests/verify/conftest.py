@@ -1,4 +1,4 @@
-"""What is skipped where it cannot run, unless `make verify REQUIRE='docker advisories node'` asks for it."""
+"""Skips tests that cannot run, unless `make verify REQUIRE='docker advisories node'` asks for them."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ type PassOver = Callable[[str, str], None]
 
 @pytest.fixture(scope="session")
 def pass_over() -> PassOver:
-    """Skip the test, or fail it if the missing tool is required. Gets the tool's name, and why it is missing."""
+    """Skip the test, or fail it if the missing tool is required. Gets the tool's name and the reason."""
 
     def decide(what: str, why: str) -> None:
         verdict = pytest.fail if what in REQUIRED else pytest.skip

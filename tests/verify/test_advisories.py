@@ -11,7 +11,7 @@ import pytest
 from tests.kit.project import PINS, ROOT, relative_name
 
 AUDIT = ROOT / ".venv-verify" / "bin" / "pip-audit"
-# What requests raises when the database cannot be reached.
+# The error that requests raises if the database is unreachable.
 OFFLINE = ("ConnectionError", "ConnectTimeout", "ProxyError", "SSLError")
 
 every_file = pytest.mark.parametrize("pins", PINS, ids=relative_name)

@@ -1,4 +1,4 @@
-"""Schemathesis sends what it makes of the API's document: no 5xx, nothing undocumented, no bad input accepted."""
+"""Schemathesis sends requests built from the API's document: no 5xx, nothing undocumented, no bad input accepted."""
 
 import os
 import re
@@ -45,7 +45,7 @@ def test_api_behaves_as_its_document_says(api: str, tmp_path: Path) -> None:
     options = ["--url", api, "--workers", "2", "--max-examples", str(EXAMPLES), "--checks", ",".join(CHECKS)]
     # Without a tenant, most requests are refused.
     options += ["--header", "X-Tenant-Code: tenant1", "--phases", "coverage,fuzzing", "--continue-on-failure"]
-    # As long as API Gateway waits.
+    # The timeout of API Gateway.
     options += ["--request-timeout", "30"]
     ran = subprocess.run(
         [SCHEMATHESIS, "run", DOCUMENT, *options],

@@ -23,7 +23,7 @@ OPTIONS: dict[str, dict[str, str]] = {
 FALSE_POSITIVES = {
     # It expects each resource type of an action; executions of express machines are another type.
     ("RESOURCE_MISMATCH", "states:DescribeExecution"),
-    # A stream's label is a time, whose colons it mistakes for the ARN's.
+    # A stream's label is a timestamp, whose colons it mistakes for the ARN's.
     ("RESOURCE_MISMATCH", "dynamodb:DescribeStream"),
     ("RESOURCE_MISMATCH", "dynamodb:GetRecords"),
     ("RESOURCE_MISMATCH", "dynamodb:GetShardIterator"),
@@ -33,7 +33,7 @@ type Issue = tuple[str, str]
 
 
 def issues(folder: Path) -> Iterator[Issue]:
-    """(issue, action), or (issue, text) if it concerns no action."""
+    """Pairs of an issue and its action, or its text if it concerns no action."""
     command = [str(PARLIAMENT), "--directory", str(folder), "--json"]
     for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines():
         found = json.loads(line)

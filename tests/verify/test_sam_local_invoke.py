@@ -41,7 +41,7 @@ def tables(stack: Stack) -> dict[str, list[str]]:
 
 @pytest.fixture(autouse=True)
 def clean(docker: Containers, stack: Stack, tables: dict[str, list[str]]) -> None:
-    """No running execution, no row except the initial stock, no object, no instance of Amazon Connect, no charge."""
+    """Remove executions, objects, Amazon Connect instances and charges, and all rows but the initial stock."""
     _stop_executions(stack)
     s3 = stack.client("s3")
     for bucket in s3.list_buckets()["Buckets"]:

@@ -67,9 +67,9 @@ class Audit:
     records: str
 
     def of_orders(self, order_ids: Iterable[str]) -> Iterator[Contradiction]:
-        """Yield confirmed orders among these that lack the effect of a step. Raises StoreUnavailable, as all that
-        follows.
+        """Yield confirmed orders among these that lack the effect of a step.
 
+        Raises StoreUnavailable, as all that follows.
         Orders are read first: the effects of a confirmed order existed before, and remain.
         """
         for some in batched(order_ids, _AT_ONCE, strict=False):

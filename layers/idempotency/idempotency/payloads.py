@@ -50,9 +50,9 @@ def canonical_json(value: Any) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Parse JSON. A fraction becomes a float if one has all its digits, else a Decimal; NaN, which is not JSON, a
-    string.
+    """Parse JSON.
 
+    A fraction becomes a float if one has all its digits, else a Decimal; NaN, which is not JSON, a string.
     Raises ValueError.
     """
     try:
@@ -110,7 +110,7 @@ class PayloadHash:
 
     @classmethod
     def of(cls, payload: Any) -> Self:
-        """Raises TypeError or ValueError if JSON cannot hold the payload."""
+        """Hash a payload. Raises TypeError or ValueError if JSON cannot hold it."""
         text = canonical_json(payload)
         if not _SPELLED.search(f":{text}"):
             found = _digest(text)

@@ -46,7 +46,7 @@ class Work:
     duration: timedelta | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidKey if the name contains a #, because two kinds of work could then share a record."""
+        """Check the name. Raises InvalidKey if it contains a #, because two kinds of work could then share a record."""
         if "#" in self.name:
             raise InvalidKey("Work.name: must not contain '#', which separates it from the key")
 

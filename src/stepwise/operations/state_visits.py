@@ -7,7 +7,7 @@ from typing import Any
 from .causes import Cause, message_of
 
 _FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
-# As much as a table shows of a message.
+# Maximum length of a message in a table.
 _MAX_MESSAGE = 500
 
 
@@ -56,7 +56,7 @@ class StateVisit:
 
     @property
     def cause(self) -> Cause | None:
-        """The last error, with the number of attempts in a row that ended so."""
+        """The last error, with the number of consecutive attempts that ended with it."""
         if not self.errors:
             return None
         times = next((n for n, error in enumerate(reversed(self.errors)) if error != self.errors[-1]), len(self.errors))

@@ -1,4 +1,4 @@
-"""Mutants: small patches of the loaded code.
+"""Mutants: small patches of the loaded code, whose docstrings say what goes wrong.
 
 `focus` says where their faults are drawn, so that a few schedules suffice.
 """

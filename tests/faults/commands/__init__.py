@@ -1,1 +1,1 @@
-"""The explorer plays commands: several versions of one key at once, each with faults, in virtual time."""
+"""The explorer of commands: several versions of one key at once, each with faults, in virtual time."""

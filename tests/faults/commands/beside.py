@@ -17,7 +17,7 @@ REBUILD = "rebuild"
 
 @dataclass
 class Rebuilding(Invocation):
-    """A run of `commands rebuild` on an operator's machine."""
+    """One `commands rebuild` on an operator's machine."""
 
     @property
     def timeout(self) -> int:
@@ -25,7 +25,7 @@ class Rebuilding(Invocation):
 
 
 def rebuild(event: Document, _: object) -> int:
-    """A handler that does what the command does for one key."""
+    """Do what the command does for one key, as a handler."""
     tables, key = handlers.gates("data", "history").tables, Key(event["pk"], event["sk"])
     if event["target"] == GATE:
         return rebuild_gate(dynamodb(), tables, key, START)

@@ -1,4 +1,4 @@
-"""Judges a key at which nothing happens any more."""
+"""Judges a key at rest."""
 
 from tests.faults.commands.invariants import ANSWERS, CURRENT, ENDS, LAGS, SHOWN
 from tests.faults.commands.judge import Judge
@@ -6,7 +6,7 @@ from tests.faults.commands.ledger import plain
 
 
 def at_rest(judge: Judge) -> None:
-    """Only sweeps still run, and no operator has acted yet."""
+    """Judge a key for which only sweeps still run, before an operator acts."""
     if not (judge.run.undelivered or judge.run.projecting) and (unlisted := judge.behind() - judge.lagging):
         judge.broken(LAGS, f"{unlisted} show an older version than data, and are not listed")
     if judge.finished == judge.newest:
@@ -20,7 +20,7 @@ def at_rest(judge: Judge) -> None:
 
 
 def at_last(judge: Judge) -> None:
-    """Everything has been delivered, and an operator has retried or skipped what was listed."""
+    """Judge a key after everything has been delivered, and an operator has retried or skipped what was listed."""
     if judge.finished < judge.newest or judge.dead or "pending_since" in (judge.gate or {}):
         judge.broken(ENDS, f"the gate has {judge.finished} of {judge.newest}, dead {sorted(judge.dead)}")
     if sorted(judge.published) != list(range(1, judge.newest + 1)) or max(judge.published.values()) > 1:
@@ -31,7 +31,7 @@ def at_last(judge: Judge) -> None:
 
 
 def rebuilt(judge: Judge) -> None:
-    """An operator has rebuilt every target."""
+    """Judge a key after an operator has rebuilt every target."""
     data = judge.data
     if data is None:
         return
@@ -52,7 +52,7 @@ def rebuilt(judge: Judge) -> None:
 
 
 def stale_targets(judge: Judge) -> None:
-    """Before a rebuild: a target shows the data, or a newer version that was skipped."""
+    """Judge targets before a rebuild: each shows the data, or a newer version that was skipped."""
     data = int(judge.data["version"]["N"]) if judge.data else 0
     for name, shown in (("products", judge.products), ("catalog", judge.catalog)):
         if shown < data and name not in judge.lagging:

@@ -1,4 +1,4 @@
-"""Executions of the machine: their states, callbacks and branches, and what ends them from outside."""
+"""Executions of the machine: their states, callbacks and branches, and their ends from outside."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from tests.kit.engines.in_process import copied
 
 @dataclass
 class Executing(Invoking, shared.Executing):
-    """Asked by the engine of state machines. waiting: for callbacks."""
+    """Hooks of the engine of state machines. waiting: for callbacks."""
 
     waiting: list[Flag] = field(default_factory=list)
 
@@ -35,7 +35,7 @@ class Executing(Invoking, shared.Executing):
         self.stream()
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
-        """A Task state, with what may end its execution before it and after it."""
+        """Run a Task state, with possible ends of its execution before and after it."""
         actor = self.simulation.current
         assert actor is not None
         own = context["Execution"]["Input"]
@@ -57,7 +57,7 @@ class Executing(Invoking, shared.Executing):
         return [*f.STATE_KINDS, *(s.WAIT_KINDS if state == "wait_prev_command" else ())]
 
     def callback(self, _: str, document: Document, token: str, __: Document) -> Any:
-        """waitForTaskToken: each attempt has a token of its own, and fails with the function."""
+        """Run waitForTaskToken: each attempt has a separate token, and fails if the function fails."""
         visit, actor = self.visit, self.simulation.current
         assert visit is not None
         assert actor is not None
@@ -72,7 +72,10 @@ class Executing(Invoking, shared.Executing):
         return {}
 
     def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
-        """An inline Map: its branches at once. When one fails the others are cut off, and their functions go on."""
+        """Run an inline Map: its branches at once.
+
+        If one fails, the others are cut off, and their functions continue.
+        """
         effective = stepfunctions._apply_input_path(state, document, context)
         values = stepfunctions._resolve_path_or_ctx(state["ItemsPath"], effective, context)
         done, cancelled = Flag(self.simulation), Flag(self.simulation)

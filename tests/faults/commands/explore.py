@@ -1,4 +1,4 @@
-"""What schedules of commands reach, and the hunt for a mutant."""
+"""Collects the coverage of command schedules, and searches for a schedule that kills a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,8 +16,9 @@ from tests.faults.commands.schedule import Schedule
 
 @dataclass
 class Totals(totals.Totals):
-    """arrivals: orders in which the first three versions began. states: distinct ones of a key.
+    """Sums over schedules of commands.
 
+    arrivals: orders in which the first three versions began. states: distinct ones of a key.
     two_keys: schedules with another key. skipping: schedules whose type skips dead versions.
     """
 
@@ -41,7 +42,7 @@ class Totals(totals.Totals):
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails."""
+    """Apply the mutant in this process, and play schedules until one fails."""
     return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 

@@ -8,7 +8,7 @@ from tests.faults.commands.judge import Judge
 from tests.faults.commands.notes import Notes
 from tests.faults.invocation import Invocation
 
-# Which target a function that writes targets alone calls.
+# The target that each function which only writes targets calls.
 _TARGET_OF = {
     **dict.fromkeys(("BatchGetItem", "TransactWriteItems"), "products"),
     **dict.fromkeys(("GetObject", "PutObject"), "catalog"),
@@ -17,7 +17,7 @@ _TARGET_OF = {
 
 @dataclass
 class Invoking(Notes, shared.Invoking):
-    """Invokes functions, and is asked at each of their calls."""
+    """Invokes functions, and acts at each of their calls."""
 
     @property
     def tally(self) -> Judge:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Judge(Waits):
-    """Is told of each write, and of each request that was carried out."""
+    """Judges one key: receives each write, and each executed request."""
 
     def __init__(self, run: "Run", number: int) -> None:
         super().__init__(run, number)
@@ -36,7 +36,7 @@ class Judge(Waits):
         self._changed = False
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Judge a written row; its transaction may still be running."""
         item = new or old or {}
         key = (item["pk"]["S"], item["sk"]["S"]) if "sk" in item else (item["pk"]["S"], "")
         self._changed = True
@@ -64,7 +64,7 @@ class Judge(Waits):
 
     @property
     def done(self) -> bool:
-        """Whether every version has ended, by a gate that is not older than its rows."""
+        """True if every version has ended, by a gate that is not older than its rows."""
         return self.finished == self.newest and self.waived != WAIVED
 
     def _expires(self, command: Document) -> bool:
@@ -72,7 +72,7 @@ class Judge(Waits):
         return has_ended(command) and int(command.get("expires_at", {}).get("N", 10**12)) <= moment
 
     def stored(self, body: bytes, status: int) -> None:
-        """An answer of S3. body: of the write."""
+        """Judge a response of S3. body: of the write."""
         if status == 200:
             new = json.loads(body)
             self._target("catalog", self.catalog, {"version": {"N": str(new["version"])}})
@@ -84,7 +84,7 @@ class Judge(Waits):
             self.broken(CURRENT, f"{name} shows version {version}, which was skipped before a rebuild that has ended")
         newer = range(version + 1, before + 1)
         skipped = self.run.rebuilding and all(self.status(one) == "finish:SKIPPED" for one in newer)
-        # After a skip, a rebuild writes a version again, so that a late put does not fit.
+        # After a skip, a rebuild writes a version again, so that the condition of a late put fails.
         if version <= before and not skipped:
             self.broken(BACK, f"{name} from version {before} to {version}")
         if self.finished < version - 1:
@@ -101,7 +101,7 @@ class Judge(Waits):
                 self.turned = self.run.simulation.now
 
     def moment(self) -> None:
-        """A request has been carried out: all of its writes, or none."""
+        """Judge the rows after a request, which has made all of its writes, or none."""
         if not self._changed:
             return
         self._changed = False
@@ -164,7 +164,7 @@ class Judge(Waits):
                 self.broken(HISTORY, f"the copy of version {version} is not what was replaced")
 
     def _check_replaced(self) -> None:
-        """Check the data by themselves, as the gate is older."""
+        """Check the data alone, because the gate is older."""
         now = int(self.data["version"]["N"]) if self.data else 0
         if now < max(self._documents, default=0):
             self.broken(DATA, f"from version {max(self._documents)} to {now}")

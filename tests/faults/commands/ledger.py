@@ -1,4 +1,4 @@
-"""The rows of a key as the writes made them, not as the code reads them."""
+"""The rows of a key, as written and not as the code reads them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
@@ -18,14 +18,14 @@ _deserialize = TypeDeserializer().deserialize
 
 
 class Ledger(Judging["Run"]):
-    """Of one key. number: which one it is of KEYS.
+    """The state of one key. number: its position in KEYS.
 
     rows: by table and key, in DynamoDB's own JSON. gate: the key's. newest: version that was published.
     catalog: the version that the bucket shows; shown: its object.
     rebuilt: by target, the newest finished version when the last complete rebuild began.
     disturbed: whether a fault may cost the five minutes of a sweep. excess: seconds that faults cost.
-    published: answers by version. expired: versions whose row TTL has deleted; `rows` still has it.
-    states, starts: what was reached. images: of the gate, in order. restored_at: when the gate was put back.
+    published: responses by version. expired: versions whose row TTL has deleted; `rows` still has it.
+    states, starts: which were reached. images: of the gate, in order. restored_at: when the gate was put back.
     waived: invariants that do not apply since then.
     """
 
@@ -62,7 +62,7 @@ class Ledger(Judging["Run"]):
         return self.rows["DataTable"].get(self.own)
 
     def gate_is(self, gate: Document) -> None:
-        """It was written."""
+        """Note a written gate."""
         self.gate = gate
         self.images.append(gate)
         self.finished, self.newest = int(gate["finished"]["N"]), int(gate["published"]["N"])
@@ -74,12 +74,12 @@ class Ledger(Judging["Run"]):
 
     @property
     def products(self) -> int:
-        """The version that ProductsTable shows."""
+        """Version that ProductsTable shows."""
         return int(self.rows["ProductsTable"].get(self.own, {}).get("version", {}).get("N", 0))
 
     @property
     def lagging(self) -> set[str]:
-        """Names of the targets that are listed."""
+        """Names of the listed targets."""
         return set((self.gate or {}).get("lagging", {}).get("SS", ()))
 
     def behind(self) -> set[str]:
@@ -97,7 +97,7 @@ class Ledger(Judging["Run"]):
         return Attempt(self.key, version, attempt).name
 
     def ends(self) -> Counter[str]:
-        """How many versions ended in which way."""
+        """Count the ends of versions."""
         return Counter(map(self._end, range(1, self.newest + 1)))
 
     def _end(self, version: int) -> str:
@@ -108,7 +108,7 @@ class Ledger(Judging["Run"]):
         return f"{end} after a retry" if int(command["attempt"]["N"]) > 1 else end
 
     def described(self) -> str:
-        """The state of the key, without times and numbers of tokens."""
+        """Describe the state of the key, without times and numbers of tokens."""
         rows = [self.command(version) for version in range(1, self.newest + 1)]
         commands = " ".join(
             f"{row['status']['S']} {row['attempt']['N']} {len(row.get('tokens', {}).get('SS', ()))}" for row in rows

@@ -1,4 +1,4 @@
-"""Months in which nothing happens: TTL deletes rows, and what was done before them is repeated."""
+"""Months of inactivity: TTL deletes rows, and earlier calls are repeated."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,14 +13,14 @@ _MONTHS = 91 * 86_400
 _DELETED = 0.6
 # Most runs come to rest once.
 _WEIGHT = 6
-# Rows are deleted while the others go on.
+# In some runs, rows are deleted while the others are active.
 _SECONDS = 600.0
 _REFUSED = {"VersionConflict", "InvalidCommand", "PendingCommand", "Contention"}
 
 
 @dataclass
 class Months(Executing):
-    """passed: whether they have."""
+    """Months of inactivity. passed: whether they have."""
 
     passed: bool = False
 
@@ -31,7 +31,7 @@ class Months(Executing):
         raise NotImplementedError
 
     def rests(self) -> bool:
-        """Only sweeps happen by themselves, which may last for months, once. Returns whether it does."""
+        """Let only sweeps happen, which may last for months, once. Returns whether it did."""
         if any(judge.waived for judge in self.judges):
             return False
         if not all(judge.finished == judge.newest or (judge.blocked and not self.skips) for judge in self.judges):
@@ -44,7 +44,7 @@ class Months(Executing):
         self.simulation.now += _MONTHS
         for judge in self.judges:
             judge.disturbed = True
-        # None of them waits for more than a week.
+        # No actor waits for more than a week.
         for flag in self.waiting:
             flag.give_up()
         for table, key in expired(self.engine.stack, self.present.timestamp()):
@@ -55,7 +55,7 @@ class Months(Executing):
         return True
 
     def _repeat(self) -> None:
-        """What was published, and what ended, is repeated; a stray caller comes; another version is published."""
+        """Repeat publications and ends, let a stray caller act, and publish another version."""
         for publication in self.plan:
             after = self.later.uniform(0, 2 * _SECONDS)
             self.spawn(partial(self._publish_again, publication), after, bare=True, key=publication.key)
@@ -67,7 +67,10 @@ class Months(Executing):
             self.spawn(partial(self.publish_version, another), _SECONDS, key=judge.number)
 
     def _publish_again(self, publication: Publication) -> None:
-        """A version is never published twice. A request whose record has expired makes another version."""
+        """Repeat a publication.
+
+        A version is never published twice; a request with an expired record makes another version.
+        """
         answer = self.invoke("PublishCommandFunction", publication.document, f"Again@{MARKS[publication.key]}")
         body = answer["body"]
         if answer.get("error"):

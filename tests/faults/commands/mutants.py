@@ -38,7 +38,7 @@ def _unconditional(action: Any) -> Any:
 
 @mutant("a token that is stored after the check", breaks.WAITS, focus=((r"^wait_prev.*\.call2$", (s.shared.SLOW,)),))
 def _token_after_check() -> AbstractContextManager[None]:
-    """The predecessor finishes in between, and wakes nobody."""
+    """The predecessor finishes in between, and wakes no successor."""
 
     def park(self: Any, attempt: Any, token: str, at: Any) -> bool:
         state = self.states.state(attempt)
@@ -54,7 +54,7 @@ def _token_after_check() -> AbstractContextManager[None]:
     "one slot for tokens", breaks.ENDS, breaks.WAITS, focus=(DEAD_FIRST, (r"^wait_prev_command@\d\.1#1$", (f.LATE,)))
 )
 def _one_token() -> AbstractContextManager[None]:
-    """A late token takes the place of the newer one."""
+    """A late token replaces the newer one."""
     parked = Rows.parked
 
     def only(self: Any, attempt: Any, token: str, at: str) -> Any:
@@ -77,7 +77,7 @@ def _one_token() -> AbstractContextManager[None]:
     ),
 )
 def _no_fence() -> AbstractContextManager[None]:
-    """A late event of an earlier attempt kills the one that runs."""
+    """A late event of an earlier attempt kills the running one."""
     ended = Gates.ended
 
     def whichever(self: Any, attempt: Any, error: Any, at: Any) -> bool:
@@ -97,7 +97,7 @@ def _no_fence() -> AbstractContextManager[None]:
     ),
 )
 def _parks() -> AbstractContextManager[None]:
-    """The event of its first end makes the version dead, and nobody wakes it."""
+    """The event of its first end makes the version dead, and nothing wakes it."""
     wait = Running.wait
     return replaced(Running, "wait", lambda self, task, *given: wait(self, with_fields(task, redrive_count=0), *given))
 
@@ -109,7 +109,7 @@ def _parks() -> AbstractContextManager[None]:
     focus=(DEAD_FIRST, (r"^finish@\d\.1#1\.call[3-5]$", (f.DIES_AFTER,))),
 )
 def _wake_by_predecessor() -> AbstractContextManager[Any]:
-    """Who dies between the two, or is skipped, wakes nobody."""
+    """A version that dies between the two writes, or is skipped, wakes no successor."""
     finish = Running.finish
     wake = Turns.wake
 
@@ -127,7 +127,7 @@ def _wake_by_predecessor() -> AbstractContextManager[Any]:
 
 @mutant("a gate that an abort does not close", breaks.ENDS, focus=(DEAD_FIRST,))
 def _abort_ignored() -> AbstractContextManager[None]:
-    """Only a failure makes a version dead."""
+    """Only a failure makes a version dead, not an abort."""
     ended = Gates.ended
 
     def failed(self: Any, attempt: Any, error: Any, at: Any) -> bool:
@@ -138,7 +138,7 @@ def _abort_ignored() -> AbstractContextManager[None]:
 
 @mutant("data that is written before finish", breaks.DATA)
 def _data_first() -> AbstractContextManager[None]:
-    """What fails afterwards is already seen."""
+    """Readers already see the data of a version that fails afterwards."""
     transform = Running.transform
 
     def transform_and_write(self: Any, task: Any, at: Any) -> Any:
@@ -153,7 +153,7 @@ def _data_first() -> AbstractContextManager[None]:
 
 @mutant("an object that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)
 def _unconditional_object() -> AbstractContextManager[None]:
-    """A late writer shows an old version again."""
+    """A late writer brings back an old version."""
     put = CatalogBucket._put
 
     class Unconditional:
@@ -171,7 +171,7 @@ def _unconditional_object() -> AbstractContextManager[None]:
 
 @mutant("a row of a target that is written unconditionally", breaks.BACK, focus=_LATE_TARGET)
 def _unconditional_row() -> AbstractContextManager[None]:
-    """The same in a table."""
+    """The same in a table: a late writer brings back an old version."""
 
     def write(self: Any, document: Any, turn: Any = None, /, *, skipped: int = 0) -> None:
         pointer = self._pointer(document.pk, document.sk)
@@ -182,7 +182,7 @@ def _unconditional_row() -> AbstractContextManager[None]:
 
 @mutant("a row that comes back in an old category", breaks.ONE_ROW, focus=_LATE_TARGET)
 def _old_category() -> AbstractContextManager[None]:
-    """The pointer never goes back, and the row has a condition of its own: there is none in the old category."""
+    """The pointer never goes back, and the row has its own condition: there is no row in the old category."""
 
     def write(self: Any, document: Any, turn: Any = None, /, *, skipped: int = 0) -> None:
         pointer = self._pointer(document.pk, document.sk)
@@ -201,7 +201,7 @@ def _old_category() -> AbstractContextManager[None]:
 
 @mutant("a history that is written after the change", breaks.HISTORY)
 def _history_afterwards() -> AbstractContextManager[Any]:
-    """Who dies in between has lost a version."""
+    """A crash in between loses a version."""
     finish = Gates.finish
 
     def and_then(self: Any, state: Any, at: Any) -> None:
@@ -216,7 +216,7 @@ def _history_afterwards() -> AbstractContextManager[Any]:
 
 @mutant("a synchronous publication that does not check the gate", breaks.GATE, breaks.DATA)
 def _sync_unchecked() -> AbstractContextManager[Any]:
-    """It overtakes the versions that wait."""
+    """The publication overtakes the waiting versions."""
     published = Rows.published_finished
     writes = Publication._writes
 
@@ -268,7 +268,7 @@ def _snapshot() -> AbstractContextManager[Any]:
     focus=((r"^PublishCommand@\w+#\d$", (f.AGAIN,)), (r"^PublishCommand@\w+#\d\.call1$", (s.shared.TORN,))),
 )
 def _expired_at_first_sight() -> AbstractContextManager[None]:
-    """A duplicate publishes between the two reads: the caller is told that the version has expired."""
+    """A duplicate publishes between the two reads: the caller gets an error that the version has expired."""
 
     def read(self: Any, command: Any, version: int | None) -> Any:
         found = _READ(self, command, version)
@@ -286,5 +286,5 @@ def _expired_at_first_sight() -> AbstractContextManager[None]:
     focus=((r"^PublishCommand@(1|next)#1\.call", (s.STRAY_AT,)),),
 )
 def _any_type() -> AbstractContextManager[None]:
-    """A caller that writes `Product` decides the type permanently."""
+    """A caller who writes `Product` sets the type for good."""
     return replaced(Types, "owner", lambda *_: "")

@@ -1,4 +1,4 @@
-"""What is noted of a run, and how its faults are drawn."""
+"""Notes of a run, and how its faults are drawn."""
 
 import re
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from tests.faults.commands.judge import Judge
 from tests.faults.commands.plan import KEYS, plan, skips
 from tests.faults.seams import Document
 
-# What lets a successor go, or lists a dead version: a fault in it may cost the five minutes of a sweep.
+# Functions that wake a successor, or list a dead version: a fault in one may cost the five minutes of a sweep.
 _WAKING = re.compile(r"^(record|event|check_version|wait_prev|Start|Wake|CommandEnded|Retry|Skip|Sweep|stray)")
 
 
-# They lose no message: what ends an execution is told by its event.
+# These lose no message: an event reports what ends an execution.
 _TOLD = {s.shared.SLOW, *f.STATE_KINDS, *s.shared.MACHINE_CALL_KINDS}
 
 
 def key_of(row: Document) -> int:
-    """The number of the key of an input or a row's key."""
+    """Return the number of the key in an input or a row's key."""
     return next(number for number, key in enumerate(KEYS) if row["sk"].partition("@")[0] == key.sk)
 
 
 @dataclass
 class Notes(Acting):
-    """Of one run. sweep_faults: that hit a sweep. swept: what the last sweep answered.
+    """The notes of one run. sweep_faults: those that hit a sweep. swept: the last sweep's response.
 
-    undelivered: records that were lost. projecting: records of synchronous commands on their way.
+    undelivered: records that were lost. projecting: records of synchronous commands in flight.
     """
 
     engine: Engine
@@ -54,13 +54,13 @@ class Notes(Acting):
 
     @property
     def judge(self) -> Judge:
-        """Of the key that the actor acts for; a sweep acts for all."""
+        """The judge of the key that the actor acts for; a sweep acts for all."""
         current = self.simulation.current
         return self.judges[current.notes.get("key") or 0 if current else 0]
 
     @property
     def concerned(self) -> Sequence[Judge]:
-        """Those whose key may suffer from what hits the actor."""
+        """The judges whose key may suffer from a fault of the actor."""
         current = self.simulation.current
         key = current.notes.get("key") if current else None
         return self.judges if key is None else [self.judges[key]]
@@ -75,6 +75,6 @@ class Notes(Acting):
 
     @property
     def rebuilding(self) -> bool:
-        """Whether it is an operator who rebuilds that acts now."""
+        """True if an operator's rebuild is acting now."""
         current = self.simulation.current
         return bool(current and current.notes.get("rebuilding"))

@@ -1,4 +1,4 @@
-"""Broken variants of what two keys, policies, lagging targets, rebuilds and expired rows depend on."""
+"""Broken variants of code for two keys, policies, lagging targets, rebuilds and expired rows."""
 
 import dataclasses
 import hashlib
@@ -27,7 +27,7 @@ from tests.faults.mutant import replaced
 
 @mutant("executions that two keys share", breaks.WAITS, breaks.DEAD, breaks.LISTED)
 def _shared_names() -> AbstractContextManager[None]:
-    """The name of an execution does not have the sk: the second key's start is taken for a duplicate."""
+    """An execution's name lacks the sk, so the second key's start is taken for a duplicate."""
 
     def name(self: Any) -> str:
         return f"{hashlib.sha256(self.key.pk.encode()).hexdigest()[:40]}-{self.version}-{self.number}"
@@ -41,7 +41,7 @@ def _shared_names() -> AbstractContextManager[None]:
     focus=(DEAD_FIRST, (r"^record:StartCommands", (s.shared.RECORD_LOST,))),
 )
 def _sweep_of_one_key() -> AbstractContextManager[None]:
-    """It looks at the key that is pending for the longest time alone."""
+    """The sweep reviews only the key that has been pending longest."""
     listed = States.listed
 
     def oldest(self: Any, index: str) -> Any:
@@ -53,14 +53,14 @@ def _sweep_of_one_key() -> AbstractContextManager[None]:
 @mutant(
     "a policy that misses a version that died before its turn",
     breaks.SKIPPED,
-    # The first version takes its time, so that the second one dies before its turn.
+    # The first version is slow, so that the second one dies before its turn.
     focus=(
         (r"^(check_version|wait_prev_command)@b?[2-5]\.1", (s.shared.ABORTED_AT, f.ABORTED_AFTER)),
         (r"^(transform_data|history_copy)@b?1\.1#1\.call1$", (s.shared.SLOW,)),
     ),
 )
 def _skipped_at_death_only() -> AbstractContextManager[None]:
-    """It looks when a version dies, and not when its turn comes."""
+    """The policy applies when a version dies, but not when its turn comes."""
     followed = Turns.follow
 
     def follow(self: Any, record: Any, machine: Any, at: Any) -> None:
@@ -74,13 +74,13 @@ def _skipped_at_death_only() -> AbstractContextManager[None]:
 
 @mutant("a failing target that nobody lists", breaks.LAGS, focus=((r"^record:SyncTargets", (s.TARGET_FAILS,)),))
 def _not_listed() -> AbstractContextManager[None]:
-    """It shows an older version than data, and nobody knows."""
+    """The target shows an older version than data, and no list has it."""
     return replaced(Lagging, "mark", lambda *_: None)
 
 
 @mutant("a rebuild that replaces what still runs", breaks.BACK, focus=((r"^finish@\d\.1#1\.call", (s.REBUILD_AT,)),))
 def _rebuild_unchecked() -> AbstractContextManager[None]:
-    """It takes every newer version for one that was skipped."""
+    """The rebuild assumes that every newer version was skipped."""
 
     def run(self: Any, key: Any, _: str, target: Any, __: Any) -> int:
         item, row = read_rows(self.client, [(self.tables.gates, key.row), (self.tables.data, key.row)])
@@ -93,7 +93,7 @@ def _rebuild_unchecked() -> AbstractContextManager[None]:
 
 @mutant("an expired version that is published again", breaks.GATE, breaks.FINAL, focus=((r"^rest", (s.MONTHS_PASS,)),))
 def _published_again() -> AbstractContextManager[None]:
-    """Only the row of its command tells that it was published."""
+    """Only the command's row shows that the version was published."""
     published = Rows.published
 
     def whenever(self: Any, *arguments: Any) -> Any:
@@ -116,7 +116,7 @@ def _published_again() -> AbstractContextManager[None]:
     ),
 )
 def _late_wait() -> AbstractContextManager[None]:
-    """A duplicate of the call parks a version that is dead."""
+    """A duplicate of the call parks a dead version."""
     parked = Rows.parked
 
     def whenever(self: Any, attempt: Any, token: str, at: str) -> Any:
@@ -140,7 +140,7 @@ def _late_wait() -> AbstractContextManager[None]:
     ),
 )
 def _same_etag() -> AbstractContextManager[None]:
-    """The late put of a skipped version fits again."""
+    """A late put of a skipped version succeeds, because its condition holds again."""
     return replaced(catalog, "_salt", lambda: b"")
 
 
@@ -155,7 +155,7 @@ def _lasting_contention() -> AbstractContextManager[None]:
 
 @mutant("a gate that is put back, and that nobody lists", breaks.RESTORED, focus=(_PUT_BACK,))
 def _unlisted_gate() -> AbstractContextManager[None]:
-    """Its callers know, and no operator does."""
+    """Callers get the error, but no operator sees it."""
     mark = Lagging.mark
 
     def targets_alone(self: Any, key: Any, target: str, at: Any) -> None:
@@ -183,7 +183,7 @@ def _retried_after_its_end() -> AbstractContextManager[None]:
 
 @mutant("a rebuilt gate that does not know what was skipped", breaks.RESTORED, focus=(DEAD_FIRST, _PUT_BACK))
 def _skipped_is_forgotten() -> AbstractContextManager[None]:
-    """It has the version of the data, and the key waits for a version that has ended."""
+    """The rebuilt gate has the version of the data, and the key waits for a version that has ended."""
     corrected = gates._corrected
 
     def by_data(states: Any, key: Any, seen: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a schedule publishes: which versions of which keys, and when."""
+"""The publications of a schedule: which versions of which keys, and when."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from tests.faults.commands.schedule import Schedule
 
 KEYS = (Key("TENANT#tenant1", "PRODUCT#tea-01"), Key("TENANT#tenant1", "PRODUCT#gift-02"))
 MARKS = ("", "b")
-"""What the places of a key have before the version: `finish@2.1`, `finish@b2.1`."""
+"""Prefixes of a key's versions in places: `finish@2.1`, `finish@b2.1`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ _TWO_KEYS, _SKIPS = 0.2, 0.15
 
 
 def plan(schedule: Schedule) -> list[Publication]:
-    """Three to five versions of one key: whole, merged or deleted; asynchronous or synchronous; in any order.
+    """Plan three to five versions of one key: whole, merged or deleted; asynchronous or synchronous; in any order.
 
-    In a fifth of the schedules there are also two or three versions of another key.
+    A fifth of the schedules also have two or three versions of another key.
     """
     chance = schedule.chance("plan")
     first = _of_key(chance, 0, chance.choice((3, 3, 3, 3, 3, 3, 4, 5)))
@@ -39,12 +39,12 @@ def plan(schedule: Schedule) -> list[Publication]:
 
 
 def skips(schedule: Schedule) -> bool:
-    """Whether the type's policy skips dead versions."""
+    """True if the type's policy skips dead versions."""
     return schedule.chance("policy").random() < _SKIPS
 
 
 def later_version(chance: random.Random, plan: Sequence[Publication], key: int, version: int) -> Publication:
-    """One more version, which has its turn after all others of the plan."""
+    """Plan one more version, whose turn comes after all others of the plan."""
     numbered = next(one.version for one in plan if one.key == key) is not None
     number = version if numbered else None
     return Publication(key, number, 0, _document(chance, key, version, number, 0.3))
@@ -81,7 +81,7 @@ def _document(chance: random.Random, key: int, index: int, version: int | None, 
     if kind == "delete":
         return {**document, "deleted": True, "attributes": {}}
     if kind == "merge":
-        # On top of a deletion it is not valid, and must be skipped.
+        # After a deletion it is invalid, and must be skipped.
         changes = {"price": 2000 + index, "category": whole["category"], "description": None}
         return {**document, "merge": True, "attributes": dict(chance.sample(sorted(changes.items(), key=str), 2))}
     return {**document, "attributes": {**whole, "description": f"no. {index}", "available": chance.random() < 0.5}}

@@ -1,4 +1,4 @@
-"""Plays one schedule to its end, and judges it on the way."""
+"""Plays one schedule to its end, judging it along the way."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Schedule
 
 _MAX_SWEEPS = 60
-# Of the sweeps that find a blocked key, so that it is seen to be listed first.
+# Sweeps that find a blocked key before the operator acts, so that it is seen to be listed first.
 _OPERATOR_COMES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(totals.Outcome):
-    """states: that the key was in. starts: versions of the first key in order of arrival.
+    """Result of a schedule. states: the key's states. starts: versions of the first key in order of arrival.
 
-    keys: how many. skips: whether the policy skips.
+    keys: number of keys. skips: whether the policy skips.
     """
 
     states: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ class Outcome(totals.Outcome):
 
 @cache
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     return started(Engine)
 
 
@@ -74,7 +74,7 @@ def _live(run: Run) -> None:
 
 
 def _let_it_go_on(run: Run) -> None:
-    """Until every version has ended: a sweep every five minutes, and an operator for what is listed."""
+    """Sweep every five minutes until every version has ended, with an operator for listed ones."""
     found, before, due = Counter[int](), _reached(run), run.simulation.now
     for _ in range(_MAX_SWEEPS):
         due += SWEEP_EVERY
@@ -85,7 +85,7 @@ def _let_it_go_on(run: Run) -> None:
         run.spawn(run.sweep)
         run.simulation.run(until=due + 100)
         rebuild_gates(run, due)
-        # For minutes nothing happened by itself, and a sweep that was not hit has changed nothing.
+        # For minutes nothing happened by itself, and a sweep without a fault has changed nothing.
         if run.swept is not None and _reached(run) == before:
             _judge_rest(run)
         before = _reached(run)
@@ -107,20 +107,20 @@ def _judge_rest(run: Run) -> None:
 
 
 def _reached(run: Run) -> tuple[str, ...]:
-    """The state of the keys and of their executions."""
+    """Return the state of the keys and of their executions."""
     keys = (judge.described() for judge in run.judges)
     return *keys, *(execution["status"] for execution in run.engine.executions())
 
 
 def _operate(run: Run, judge: Judge) -> None:
-    """An operator retries what is listed, and skips it if that did not help."""
+    """Retry what is listed, as an operator, and skip it if that did not help."""
     retried = int(judge.command(judge.finished + 1)["attempt"]["N"])
     function = "SkipCommandFunction" if run.chance.random() < 0.3 or retried > 3 else "RetryCommandFunction"
     run.spawn(partial(run.operate, function), key=judge.number)
 
 
 def _deliver_what_is_left(run: Run) -> None:
-    """What the mapping of DataTable gave up is replayed: nothing else brings the targets there."""
+    """Replay the records that the mapping of DataTable gave up: nothing else brings the targets up to date."""
     for mapping, record in run.undelivered:
         if mapping.function == "SyncTargetsFunction":
             run.spawn(partial(run.deliver, mapping, record), bare=True, **run.notes_of(record))

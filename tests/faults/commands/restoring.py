@@ -1,4 +1,4 @@
-"""A gate that is put back as it was, as by a restore of GatesTable alone, and what must hold until it is rebuilt."""
+"""A gate put back to an old state, as by a restore of GatesTable alone, and the invariants until it is rebuilt."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _KEPT = {invariants.DATA, invariants.FINAL, invariants.HISTORY, invariants.RESTORED, invariants.TYPE}
 WAIVED = frozenset(value for name, value in vars(invariants).items() if name.isupper()) - _KEPT
-"""Of a key whose gate is older than its rows."""
+"""Invariants waived for a key whose gate is older than its rows."""
 WAIVED_FOR_GOOD = frozenset({invariants.WAITS, invariants.LISTED, invariants.SKIPPED, invariants.DEAD})
-"""Of a key whose gate was rebuilt: nobody knows for how long its versions have waited."""
+"""Invariants waived for a key whose gate was rebuilt: it is unknown how long its versions have waited."""
 _TRIES, _PAUSE = 6, 30.0
 _NEXT = {
     "attributes": {"category": "tea", "price": 1, "currency": "JPY"},
@@ -26,7 +26,7 @@ _NEXT = {
 
 
 def restore(run: "Run", judge: "Judge") -> None:
-    """Put the gate back as it was at a moment before its rows came so far, if there was one."""
+    """Put the gate back as it was before its rows came this far, if there was such a moment."""
     images = [image for image in judge.images if contradicts(judge, image)]
     if judge.waived or run.passed or not images:
         return
@@ -37,7 +37,7 @@ def restore(run: "Run", judge: "Judge") -> None:
 
 
 def contradicts(judge: "Judge", gate: Document) -> bool:
-    """Whether the rows of the key have come further than a gate."""
+    """True if the rows of the key have come further than a gate."""
     published, finished, data = (
         int(gate.get(name, {}).get("N", 0)) for name in ("published", "finished", "data_version")
     )
@@ -47,7 +47,7 @@ def contradicts(judge: "Judge", gate: Document) -> bool:
 
 
 def rebuild(run: "Run", judge: "Judge") -> None:
-    """An operator decides about what seems to be dead, and somebody publishes: they are told. Then rebuild the gate."""
+    """Act on apparently dead versions and publish, both of which must be rejected. Then rebuild the gate."""
     if judge.blocked:
         run.operate(run.chance.choice(("RetryCommandFunction", "SkipCommandFunction")))
     document = {**next(one.document for one in run.plan if one.key == judge.number), "merge": False, **_NEXT}
@@ -56,7 +56,7 @@ def rebuild(run: "Run", judge: "Judge") -> None:
         answer = run.invoke("PublishCommandFunction", document, "AfterRestore")
         if not answer.get("error"):
             judge.broken(invariants.RESTORED, f"a version was published: {answer['body']}")
-        # Others may be writing the gate: then nobody can tell yet.
+        # Others may be writing the gate: no judgment is possible yet.
         if not answer.get("error") or answer["body"]["errorType"] == "StateConflict":
             break
         run.simulation.sleep(_PAUSE)
@@ -71,7 +71,7 @@ def rebuild(run: "Run", judge: "Judge") -> None:
 
 
 def rebuild_gates(run: "Run", since: float) -> None:
-    """Let an operator look at each key whose gate is older than its rows. since: when the last sweep began."""
+    """Let an operator check each key whose gate is older than its rows. since: when the last sweep began."""
     for judge in run.judges:
         if judge.waived != WAIVED:
             continue

@@ -20,17 +20,17 @@ from tests.faults.seams import Document
 
 _OF_MACHINE = ("CheckVersion", "SetTtlCommand", "HistoryCopy", "TransformData", "FinishCommand", "FinishCommand")
 _REBUILDS = 10
-# So that a target fails more often than a record gets lost.
+# Higher, so that a target fails more often than a record gets lost.
 _OFTEN = 3
 _REPLACEMENT = {"attributes": {"category": "tea", "price": 1, "currency": "JPY"}}
 
 
 @dataclass
 class Run(Months):
-    """Asked by the engine at each seam."""
+    """A run; hooks of the engine at each seam."""
 
     def publish_version(self, publication: Publication) -> None:
-        """Publish until it has an answer that is final."""
+        """Publish until a response is final."""
         judge = self.judge
         name = f"PublishCommand@{MARKS[publication.key]}{publication.version or 'next'}"
         for number in range(200):
@@ -43,18 +43,18 @@ class Run(Months):
                 if not (error == "InvalidCommand" and publication.document["mode"] == "sync"):
                     judge.broken(ANSWERS, f"{name} was refused: {answer['body']['errorMessage']}")
                     return
-                # What stands cannot be merged with it. Another version may be published in its stead.
+                # The current data cannot be merged with it. Another version may be published instead.
                 publication = replace(publication, document={**publication.document, "merge": False, **_REPLACEMENT})
             self.simulation.sleep(min(0.3 * 3 ** min(number, 9), 120) * self.chance.uniform(0.5, 1))
         judge.broken(ANSWERS, f"{name} gets no answer that is final")
 
     def operate(self, function: str) -> None:
-        """An operator retries or skips."""
+        """Retry or skip, as an operator."""
         order = {**self.judge.key.row, "reason": "because", "by": "operator"}
         self.invoke(function, order, f"{function.removesuffix('Function')}{_at(self.judge)}")
 
     def sweep(self) -> None:
-        """The schedule of the sweep: an asynchronous invocation."""
+        """Run the scheduled sweep, an asynchronous invocation."""
         self.swept = None
         for pause in (60, 120, 0):
             answer = self.invoke("SweepCommandsFunction", {"source": "aws.events"}, "SweepCommands")
@@ -64,7 +64,7 @@ class Run(Months):
             self.simulation.sleep(pause)
 
     def rebuild(self, names: Sequence[str] = ("products", "catalog")) -> None:
-        """An operator runs `commands rebuild` for the key and each target; again, if a call fails."""
+        """Run `commands rebuild` for the key and each target, as an operator; again, if a call fails."""
         assert self.simulation.current is not None
         self.simulation.current.notes["rebuilding"] = True
         for name in names:
@@ -79,13 +79,13 @@ class Run(Months):
                 self.simulation.sleep(30)
 
     def when_dead(self, judge: Judge) -> None:
-        """An operator may come at once."""
+        """Let an operator act at once, in some runs."""
         for function in self.chance.choice(((), (), ("Retry",), ("Skip",), ("Retry", "Skip"))):
             work = partial(self.operate, f"{function}CommandFunction")
             self.spawn(work, self.chance.uniform(0, 3), key=judge.number)
 
     def when_lagging(self, judge: Judge) -> None:
-        """An operator may rebuild at once."""
+        """Let an operator rebuild at once, in some runs."""
         if self.chance.random() < 0.5:
             self.spawn(self.rebuild, self.chance.uniform(0, 3), key=judge.number)
 
@@ -102,7 +102,7 @@ class Run(Months):
                 self.spawn(partial(restoring.restore, self, self.judge), bare=True, key=self.judge.number)
 
     def stray(self) -> None:
-        """Somebody calls any function, with any version and attempt, under the right name or another."""
+        """Call any function, with any version and attempt, under the right name or another."""
         judge = self.judge
         version, attempt = self.later.randint(1, 4), self.later.randint(1, 2)
         name = judge.name(version, self.later.choice((attempt, attempt, 1)))
@@ -119,7 +119,7 @@ class Run(Months):
                 *(("SyncDataFunction", {**task, "target": target}) for target in ("products", "catalog")),
                 ("SweepCommandsFunction", {}),
                 *(("PublishCommandFunction", one.document) for one in self._strays()),
-                # A mistake that must not decide the type of the key.
+                # A mistake that must not set the type of the key.
                 *(("PublishCommandFunction", {**one.document, "type": "Product"}) for one in self._strays()),
             ]
         )
@@ -127,14 +127,14 @@ class Run(Months):
         self.run_invocation(Invocation(f"stray.{function}", function, json.dumps(event)))
 
     def _strays(self) -> list[Publication]:
-        """What a stray caller may publish: no request of which nobody knows any more that it was carried out."""
+        """Return the publications that a stray caller may make. A request whose outcome is forgotten is excluded."""
         own = [one for one in self.plan if one.key == self.judge.number]
         return [one for one in own[:1] if one.version or not self.passed]
 
     # Streams and events.
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Judge a written row; its transaction may still be running."""
         table = table.removeprefix(self.engine.stack.prefix)
         sk = (new or old or {}).get("sk", {}).get("S", "").partition("@")[0]
         for judge in self.judges:

@@ -1,4 +1,4 @@
-"""A schedule of commands: the faults that only commands know."""
+"""Schedules of commands, with the faults that only commands have."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -14,7 +14,7 @@ TIMED_OUT_WAITING = "waited too long in"
 TARGET_FAILS = "target fails for"
 MONTHS_PASS = "months pass at"
 
-# At one AWS call, beside those of all actors.
+# Faults at one AWS call, in addition to those of all actors.
 CALL_KINDS = {
     STRAY_AT: "somebody calls any function of commands meanwhile, with any version and attempt",
     RETRY_AT: "an operator runs RetryCommand meanwhile",
@@ -33,7 +33,7 @@ KINDS = shared.kinds(
 
 
 class Schedule(shared.Schedule):
-    """seed: decides what is published, how it interleaves, and unless they are listed, the faults."""
+    """A schedule. seed: decides the publications, the interleaving and, unless they are listed, the faults."""
 
     NAME: ClassVar[str] = "commands"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

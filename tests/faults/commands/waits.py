@@ -1,4 +1,4 @@
-"""Who waits, for how long, and which version is dead."""
+"""Waiting versions and their waiting times, and dead versions."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ _AT_ONCE, _SWEPT, _SWEEP = 5.0, 310.0, 300.0
 
 
 class Waits(Ledger):
-    """Judges the time that versions wait for their turn, and dead ones to be listed."""
+    """Judges how long versions wait for their turn, and how long dead ones take to be listed."""
 
     def __init__(self, run: "Run", number: int) -> None:
         super().__init__(run, number)
@@ -39,7 +39,7 @@ class Waits(Ledger):
             self._check_skipped()
 
     def _check_skipped(self) -> None:
-        """A dead version whose turn it is is skipped, unless an operator is faster."""
+        """Check that a dead version is skipped at its turn, unless an operator is faster."""
         turn = self.finished + 1
         for version in [one for one in self._blocked_at if one != turn or not self.blocked]:
             self._in_time(SKIPPED, version, self._blocked_at.pop(version))
@@ -49,13 +49,13 @@ class Waits(Ledger):
     def note_turn(self) -> None:
         turn = self.finished + 1
         for version in [one for one in self._ready if one < turn]:
-            # Finished or skipped: an attempt may have died on the way.
+            # Finished or skipped: an attempt may have died along the way.
             del self._ready[version]
         if turn <= self.newest and turn not in self.dead and turn not in self._ready:
             self._ready[turn] = self.run.simulation.now
 
     def entered(self, state: str, version: int) -> None:
-        """An execution enters a state."""
+        """Note that an execution enters a state."""
         if state == "check_version":
             self.starts.append(version)
         if state == "set_ttl_command" and version in self._ready:
@@ -63,7 +63,7 @@ class Waits(Ledger):
             self._ready[version] = float("inf")
 
     def ended(self, version: int, attempt: int, status: str, error: str) -> None:
-        """An execution has ended."""
+        """Note that an execution has ended."""
         told = any(self.name(version, attempt) in notice for notice in self.run.notices)
         # No Catch sees States.Runtime; an alarm on the executions does.
         if status == "FAILED" and error != "States.Runtime" and told == (error == "StaleCommand"):

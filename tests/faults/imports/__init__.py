@@ -1,1 +1,1 @@
-"""The explorer of imports: a file's rows, published through every fault."""
+"""The explorer of imports: publishes a file's rows through every fault."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.faults.imports.run import Run
 
 PUBLISH = "PublishCommandFunction"
-# What ends the commands of other publishers.
+# The function that ends the commands of other publishers.
 OTHERS = ("CheckVersion", "SetTtlCommand", "HistoryCopy", "TransformData", "FinishCommand")
 
 
@@ -73,7 +73,7 @@ class Engine(shared.Engine):
         replace(s3, "new_uuid", lambda: self.run.new_version() if self.run else "none")
 
     def stored(self, key: str) -> str | None:
-        """The text of an object; None if there is none."""
+        """Return the text of an object; None if there is none."""
         status, _, body = s3._get_object(self.bucket, key, {}, {})
         return body.decode() if status == 200 else None
 

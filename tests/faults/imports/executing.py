@@ -1,4 +1,4 @@
-"""Executions of the machine, their Map Runs and children, and what ends them from outside."""
+"""Executions of the machine, their Map Runs and children, and their ends from outside."""
 
 import json
 from collections import defaultdict
@@ -29,7 +29,7 @@ _AT_ONCE = 50
 
 @dataclass
 class Executing(shared.Executing):
-    """Asked by the engine of state machines.
+    """Hooks of the engine of state machines.
 
     told: inputs of functions, as histories have them. succeeded: children, by the ARN of their Map Run.
     """
@@ -56,11 +56,11 @@ class Executing(shared.Executing):
 
     @property
     def by_other(self) -> bool:
-        """Whether another publisher acts now."""
+        """True if another publisher acts now."""
         return bool(self.invocation and self.invocation.function == PUBLISH)
 
     def label(self, import_id: str) -> str:
-        """A short name of an import: its number."""
+        """Return a short name of an import: its number."""
         return self._labels.setdefault(import_id, str(len(self._labels) + 1))
 
     def hold_at(self) -> int:
@@ -71,7 +71,7 @@ class Executing(shared.Executing):
         return super().run_invocation(invocation)
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
-        """A Task state, with what may end its execution before it and after it."""
+        """Run a Task state, with possible ends of its execution before and after it."""
         actor = self.simulation.current
         assert actor is not None
         state, label = context["State"]["Name"], self.label(context["Execution"]["Name"])
@@ -84,14 +84,14 @@ class Executing(shared.Executing):
         return self.stay(visit, kind, run)
 
     def item(self, execution: Document, _: Document) -> str:
-        """What of a Map it is, in the name of a place."""
+        """Return the item of a Map, as part of a place's name."""
         return f".{execution['first']}" if "first" in execution else ""
 
     def state_kinds(self, state: str) -> Iterable[str]:
         return s.CHILD_KINDS if state == "csv_rows_handler" else f.STATE_KINDS
 
     def stop(self, execution: Document, status: str) -> None:
-        """Of a child: usually its parent, and the Map Run goes on."""
+        """Stop an execution. For a child, usually its parent is stopped, and the Map Run continues."""
         if "first" in execution and self.later.random() < 0.7:
             execution = execution["parent"]
         if "first" in execution:
@@ -107,7 +107,7 @@ class Executing(shared.Executing):
     # The Map Run.
 
     def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
-        """A Distributed Map: the parent waits for a Map Run, which goes on when the parent ends."""
+        """Run a Distributed Map: the parent waits for a Map Run, which continues when the parent ends."""
         name = context["Execution"]["Name"]
         place = f"import-csv@{self.label(name)}"
         kind = self.state_fault(place, "import-csv", [*f.STATE_KINDS, *s.MAP_KINDS], 5)
@@ -130,7 +130,7 @@ class Executing(shared.Executing):
     def _map_run(
         self, state: Document, document: Any, parent: Document, context: Document, text: str, ended: Flag
     ) -> None:
-        """A child for each batch; a few at once. A redrive continues it with those that have not succeeded."""
+        """Run a child for each batch, a few at once. A redrive runs the children that have not succeeded."""
         header, *lines = [line.split(",") for line in text.split()]
         items = [dict(zip(header, line, strict=True)) for line in lines]
         arn = f"arn:mapRun:{context['Execution']['Name']}"
@@ -181,7 +181,7 @@ class Executing(shared.Executing):
         succeeded: set[str],
         over: Callable[[], None],
     ) -> None:
-        """One child execution. If it is ended from outside, it is over, and its function goes on."""
+        """Run one child execution. If it is ended from outside, it is over, but its function continues."""
         first = given["Items"][0]["row"]
         arn = f"{parent['executionArn']}/{first}"
         execution = {"status": "RUNNING", "first": first, "parent": parent, "executionArn": arn, "over": over}

@@ -1,4 +1,4 @@
-"""What schedules of imports reach, and the hunt for a mutant."""
+"""Collects the coverage of import schedules, and searches for a schedule that kills a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from tests.faults.imports.schedule import Schedule
 
 @dataclass
 class Totals(totals.Totals):
-    """As Outcome has them, of all schedules."""
+    """Sums of the fields of Outcome, over all schedules."""
 
     retries: int = 0
     refused: int = 0
@@ -36,7 +36,7 @@ class Totals(totals.Totals):
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails."""
+    """Apply the mutant in this process, and play schedules until one fails."""
     return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 

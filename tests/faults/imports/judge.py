@@ -28,21 +28,21 @@ from tests.faults.seams import Document
 
 _OWN = {"succeeded": 4, "failed": 4, "unprocessed": 1}
 _CUT_BY = {"ImportEndedFunction", "SweepImportsFunction", "ZipEndedFunction", "SweepZipsFunction"}
-# What may become of a valid row that nobody decided.
+# Possible outcomes of a valid row that nothing has decided.
 _FOR_NOW = {"PendingCommand", "StoreUnavailable"}
 
 type Results = dict[str, list[list[str]]]
 
 
 class Judge(Ledger):
-    """results: of imports that have ended, as they were then."""
+    """Judges imports. results: of ended imports, as they were at their end."""
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.results: dict[str, dict[str, str | None]] = {}
 
     def moment(self) -> None:
-        """A request was carried out."""
+        """Judge the rows after a request."""
         self.pair()
         for import_id in self.touched:
             row = self.imports.get(import_id)
@@ -73,7 +73,7 @@ class Judge(Ledger):
         row, label = self.imports[import_id], self.run.label(import_id)
         self.run.say(f"import {label} {row['status']}")
         self._judge_cut(import_id)
-        # A redrive that comes after the last look at the Map Run starts it again; bars stop its rows.
+        # A redrive after the last check of the Map Run starts it again; bars stop its rows.
         runs = {one["executionArn"] for one in self.run.engine.map_runs() if "stopDate" not in one}
         if any(arn.endswith(import_id) for arn in runs - self.run.redriven):
             self.broken(WAITS, f"{label} has ended, and its Map Run runs")
@@ -122,7 +122,7 @@ class Judge(Ledger):
             self._judge_row(label, row, one, why, truth, found, one.number in twice)
 
     def _judge_order(self, label: str, file: File, results: Results) -> None:
-        """Each row once, and in each file in the order of the import's file."""
+        """Judge that each row runs once, and in each file in the order of the import's file."""
         wanted = [str(one.number or "") for one in file.rows]
         if Counter(wanted) != Counter(cells[0] for lines in results.values() for cells in lines):
             found = {name: [cells[0] for cells in lines] for name, lines in results.items()}
@@ -133,7 +133,7 @@ class Judge(Ledger):
                 self.broken(COMPLETE, f"{label}: {name}.csv has {[cells[0] for cells in lines]} of {wanted}")
 
     def _truth(self, row: Document, one: Row, why: str) -> tuple[str, Document]:
-        """Where the row belongs, as its record says, and what is said of it."""
+        """Return the row's true outcome, by its record, and the outcome that is reported."""
         record = self.record(row, one.number) if one.number else None
         if record and record["status"] == "COMMITTED":
             return "succeeded", record["result"]
@@ -163,7 +163,7 @@ class Judge(Ledger):
             right = place in {"failed", "unprocessed"} or wanted == "succeeded"
         elif wanted == "succeeded":
             stored = place == wanted and cells[1:] == [PK, said["sk"], str(said["version"])]
-            # Before this round, the row may have been right.
+            # Before this round, the row may have been valid.
             stored &= not why or self.record(row, one.number)["round"] < row["round"]
             right = stored or (moved and place == "failed")
         elif wanted == "failed":
@@ -180,7 +180,7 @@ class Judge(Ledger):
     # The end of a run.
 
     def at_last(self) -> None:
-        """Nothing happens any more."""
+        """Judge the end of a run, when nothing happens any more."""
         for import_id, row in self.imports.items():
             label = self.run.label(import_id)
             if row["status"] not in FINAL_STATUSES:
@@ -208,7 +208,7 @@ class Judge(Ledger):
 
 
 def _recount(batches: list[Document]) -> Counter[str]:
-    """From the outcomes themselves."""
+    """Recount from the outcomes themselves."""
     outcomes = [one for batch in batches for one in batch["outcomes"] if "unprocessed" not in one]
     counted = Counter(f"{one['effect']}_rows" for one in outcomes if "code" not in one)
     stored = counted.total()

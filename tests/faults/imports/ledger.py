@@ -1,4 +1,4 @@
-"""The rows of imports as the writes made them, not as the code reads them."""
+"""The rows of imports, as written and not as the code reads them."""
 
 import json
 from collections import Counter
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 COUNTERS = ("processed_rows", "succeeded_rows", "failed_rows", "created_rows", "updated_rows", "unchanged_rows")
 FINAL_STATUSES = {"COMPLETED", "COMPLETED_WITH_FAILURES", "FAILED"}
-# They may change after the end: the chain's first import names its newest one, and a child's tokens are answered.
+# These may change after the end: the chain's first import names its newest one, and a child's tokens are answered.
 _MAY_CHANGE = {"tip", "tokens"}
 
 
 class Ledger(Judging["Run"]):
-    """imports: rows by id. batches: their records, by id and first row. records: of rows, by key of the record.
+    """Rows of the run. imports: by id. batches: their records, by id and first row.
 
-    stored: commands of rows, by record; for the whole run, whatever expires.
+    records: of rows, by key of the record.
+    stored: commands of rows, by record; for the whole run, even if they expire.
     """
 
     def __init__(self, run: "Run") -> None:
@@ -36,7 +37,7 @@ class Ledger(Judging["Run"]):
         self.touched: set[str] = set()
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Note a written row; its transaction may still be running."""
         before, row = (plain(old) if old else None), (plain(new) if new else None)
         match table:
             case "ImportsTable" if row:
@@ -83,7 +84,7 @@ class Ledger(Judging["Run"]):
             self._committed.append((row["pk"], row["result"]))
 
     def pair(self) -> None:
-        """A request was carried out: each command that it wrote belongs to a record that it wrote."""
+        """Check that each command written by a request belongs to a record written by the same request."""
         wanted = sorted((one["sk"], int(one["version"])) for _, one in self._committed if one["effect"] != "unchanged")
         found = sorted((row["sk"].partition("@")[0], int(row["version"])) for row in self._commands)
         if wanted != found:
@@ -100,9 +101,9 @@ class Ledger(Judging["Run"]):
         return f"{number} of {self.run.label(first)}"
 
     def key_before(self, first: str, number: int) -> str:
-        """That the file of the first import has for a row; empty if it has no such row."""
+        """Return the key that the first import's file has for a row; empty if it has no such row."""
         return next((row.sk for row in self.run.first_file(first).rows if row.number == number), "")
 
     def record(self, row: Document, number: int) -> Document | None:
-        """Of a row of an import."""
+        """Return the record of an import's row."""
         return self.records.get(f"{row['first_import_id']}#{number}")

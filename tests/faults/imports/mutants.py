@@ -52,7 +52,7 @@ def _believed() -> AbstractContextManager[None]:
 
 @mutant("a wait for a Map Run during which nothing is redriven", breaks.CUT, focus=_REDRIVEN_LATE)
 def _asks_once() -> AbstractContextManager[None]:
-    """The answer from before the wait is taken for that of after it."""
+    """An answer from before the wait is used after it."""
     was_redriven = Machine.was_redriven
 
     def asked_before(self: Any, arn: str) -> bool:
@@ -66,7 +66,7 @@ def _asks_once() -> AbstractContextManager[None]:
 
 @mutant("a counter outside the record", breaks.COUNTERS, focus=((r"^record:", (s.RECORD_TWICE,)),))
 def _unmarked() -> AbstractContextManager[None]:
-    """Each stream record adds to the counters, also when it comes again."""
+    """Each stream record adds to the counters, even if it is redelivered."""
 
     def mark(self: Any, key: Any, first_row: int, at: Any) -> Any:
         return self.update_action(key.batch(first_row), "attribute_exists(#pk)", {"counted_at": at.isoformat()})
@@ -128,7 +128,7 @@ def _of_batch() -> AbstractContextManager[None]:
 
 @mutant("an answer of its own instead of the record's", breaks.OUTCOME, breaks.STATUS, focus=_LATE_BATCH)
 def _own_answer() -> AbstractContextManager[None]:
-    """A batch that runs twice says what it found out, not what was written first."""
+    """A batch that runs twice reports its own findings, not those written first."""
     write = Publisher._write
 
     def own(self: Any, call: Any, row: Any, writes: Any, result: Mapping[str, Any]) -> Decided:
@@ -191,7 +191,7 @@ def _replaced() -> AbstractContextManager[None]:
     focus=((r"^finalize_parent_job@1#1(\.call\d+)?$", (f.DUPLICATE_AT, SWEEP_AT, REMOVED_AT, f.LATE)), *_ROWS_LOST),
 )
 def _decides_again() -> AbstractContextManager[None]:
-    """The last decision holds."""
+    """The last decision wins."""
     return replaced(imports.table, "_NOT_DECIDED", "attribute_exists(#pk)")
 
 
@@ -204,7 +204,7 @@ def _decides_again() -> AbstractContextManager[None]:
     focus=((r"^csv_loader@1#1(\.call\d+)?$", (f.DUPLICATE_AT, REMOVED_AT, f.LATE, f.AGAIN)), _SLOW_ROWS),
 )
 def _refuses_late() -> AbstractContextManager[None]:
-    """The file is gone, so it refuses what an earlier call has loaded."""
+    """The file is gone, so the loader refuses the file that an earlier call has loaded."""
     end = ImportsTable.end
 
     def refused(self: Any, key: Any, status: Any, values: Any, at: Any, **_: bool) -> bool:
@@ -215,7 +215,7 @@ def _refuses_late() -> AbstractContextManager[None]:
 
 @mutant("a chain as old as its last retry", breaks.ONCE)
 def _young() -> AbstractContextManager[None]:
-    """What the first import stored has no record any more."""
+    """Rows stored by the first import have no record any more."""
     tip = Creation._tip
 
     def of_retry(self: Any, earlier: Any, at: Any) -> Any:
@@ -243,7 +243,7 @@ def _set_back() -> AbstractContextManager[None]:
     focus=((r"^csv_rows_handler@\d\.1$", (CHILD_LOST,)), (r"^finalize_parent_job@\d#1$", (f.ABANDONED,))),
 )
 def _completed_twice() -> AbstractContextManager[None]:
-    """A finalization that hangs before it reads the rows' records goes on after a retry has decided them."""
+    """A finalization that hangs before it reads the rows' records continues after a retry has decided them."""
 
     def completed(self: Any, key: Any, batch: Any, at: Any) -> bool:
         row = {**key.batch(batch.first_row), **batch.values, "created_at": at.isoformat()}

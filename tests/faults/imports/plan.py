@@ -1,4 +1,4 @@
-"""What a schedule imports: a file, and the retries that follow."""
+"""The imports of a schedule: a file, and its retries."""
 
 import csv
 import io
@@ -22,9 +22,9 @@ TOO_LONG = "9" * 5_000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a file. number: as it says, or its position in the first file; 0 if it does not say it.
+    """A row of a file. number: as it says, or its position in the first file; 0 if it says none.
 
-    said: what it says instead.
+    said: the text in place of a number.
     """
 
     number: int
@@ -33,7 +33,7 @@ class Row:
 
     @property
     def code(self) -> str:
-        """Empty in what was corrected of results that have no cells, because their file was removed."""
+        """Code of the row. Empty after a correction of results without cells, whose file was removed."""
         return self.cells[0]
 
     @property
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """own: the columns that come before those of the type: none, row, or all that failed.csv has.
+    """A file. own: the columns before those of the type: none, row, or all that failed.csv has.
 
     blank: a row that a spreadsheet has emptied, where the numbers have a gap, and at the end. padding: empty columns at
     the end of each line. open: the last row opens a quote.
@@ -69,11 +69,14 @@ class File:
 
     @property
     def is_refused(self) -> str:
-        """The code with which the file is refused, if its header is right."""
+        """Code with which the file is refused, if its header is right."""
         return "UnclosedQuote" if self.open else ""
 
     def wrong(self, last: bool) -> list[str]:
-        """Why each row is refused, whatever stands; empty if it is not. last: of each key, the last row runs."""
+        """Return the reason to refuse each row, regardless of stored data; empty if there is none.
+
+        last: only the last row of each key runs.
+        """
         codes, numbers = Counter(row.sk for row in self.rows), Counter(row.number for row in self.rows)
         latest = {row.sk: index for index, row in enumerate(self.rows)}
         return [
@@ -86,7 +89,7 @@ class File:
         ]
 
     def _wrong(self, row: Row) -> str:
-        """A corrected file has each secret again, which the results leave out."""
+        """Return the reason to refuse a row. A corrected file has each secret again, which the results omit."""
         return _wrong(row) or ("Required" if self.own and not row.cells[COLUMNS.index("description")] else "")
 
 
@@ -97,7 +100,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def worked_on(chance: random.Random, file: File) -> File:
-    """The file as a spreadsheet, or damage, leaves it."""
+    """Return the file as a spreadsheet, or damage, leaves it."""
     if chance.random() < 0.3:
         file = replace(file, blank=chance.choice((",,,,,", ' ,"",\u3000,,,')))
     if file.blank and not file.own:
@@ -110,9 +113,10 @@ def worked_on(chance: random.Random, file: File) -> File:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """first: the file. mode: None for the size to decide. retries: how many follow. options: of the first import.
+    """The plan of a schedule.
 
-    batch_rows: rows of a batch. known: how many keys stand before. others: moments at which others publish keys.
+    first: the file. mode: None to let the size decide. retries: how many follow. options: of the first import.
+    batch_rows: rows of a batch. known: how many keys exist before. others: moments at which others publish keys.
     stops: moments at which an operator stops what runs. twice: calls at once. uploaded: by an event.
     ending: of the file's name.
     """
@@ -183,7 +187,7 @@ def _wrong(row: Row) -> str:
 
 
 def corrected(chance: random.Random, first: File, failed: Sequence[Row], unprocessed: Sequence[Row]) -> File:
-    """A file that somebody makes of results: corrected in part, in any order, and not always with care."""
+    """Make a file from results, as a user would: corrected in part, in any order, and not always with care."""
     chosen = [*chance.choice(((*failed, *unprocessed), failed, unprocessed))]
     rows = [_corrected(row) if chance.random() < 0.7 else row for row in chosen if chance.random() < 0.95]
     if first.rows and chance.random() < 0.2:
@@ -211,5 +215,5 @@ def _corrected(row: Row) -> Row:
 
 
 def days(chance: random.Random) -> float:
-    """That pass before a retry."""
+    """Days that pass before a retry."""
     return chance.choice(_DAYS)

@@ -1,4 +1,4 @@
-"""Plays one schedule to its end, and judges it on the way."""
+"""Plays one schedule to its end, judging it along the way."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,7 +21,10 @@ _WORK_EXPIRES, _EXECUTIONS_EXPIRE = 7, 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(totals.Outcome):
-    """rows: by outcome. retries: imports that follow another. refused: retries that were."""
+    """Result of a schedule. rows: by outcome. retries: imports that follow another.
+
+    refused: retries that were refused.
+    """
 
     rows: Counter[str] = field(default_factory=Counter)
     retries: int = 0
@@ -30,7 +33,7 @@ class Outcome(totals.Outcome):
 
 @cache
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     return started(Engine)
 
 
@@ -75,7 +78,7 @@ def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
 
 
 def _rest(run: Run) -> None:
-    """Days may pass: work is deleted, and of what has expired TTL deletes a part."""
+    """Let days pass, in some runs: work is deleted, and TTL deletes some expired rows."""
     days = run.days()
     run.simulation.now += days * DAY
     if days > _WORK_EXPIRES:

@@ -24,7 +24,7 @@ _FINAL_ERRORS = {"InvalidImport", "TooManyRows"}
 
 @dataclass
 class Run(Executing):
-    """Asked by the engine at each seam. files: by key. removed: keys. refused: retries that were."""
+    """A run; hooks of the engine at each seam. files: by key. removed: keys. refused: refused retries."""
 
     RECORD_WEIGHT: ClassVar = 4
 
@@ -34,10 +34,10 @@ class Run(Executing):
     _buffer: list[Document] = field(default_factory=list)
     _consuming: bool = False
 
-    # What is asked for.
+    # Requests
 
     def first_requests(self) -> list[Document]:
-        """The first import, or two of one file at once."""
+        """Return the request of the first import, or two of one file at once."""
         name = f"first{self.plan.ending}"
         key = f"imports/{TENANT}/PRODUCT/{name}" if self.plan.uploaded else f"files/{name}"
         version = self.upload(key, self.plan.first)
@@ -55,7 +55,7 @@ class Run(Executing):
         return [request] * (1 + self.plan.twice)
 
     def retry_requests(self, number: int) -> list[Document]:
-        """A retry of an import that has ended: of the same file, or of a corrected result; perhaps two at once."""
+        """Return a retry of an ended import: of the same file, or of a corrected result; perhaps two at once."""
         ended = [row for row in self.judge.imports.values() if row["status"] in FINAL_STATUSES]
         if not ended:
             return []
@@ -76,7 +76,7 @@ class Run(Executing):
         return [request] * (2 if self.chance.random() < 0.2 else 1)
 
     def _rows_of(self, row: Document) -> tuple[list[Row], list[Row]]:
-        """Of failed.csv and unprocessed.csv."""
+        """Return the rows of failed.csv and of unprocessed.csv."""
         found = self.judge.results[row["import_id"]]
 
         def rows(name: str, own: int) -> list[Row]:
@@ -87,7 +87,7 @@ class Run(Executing):
         return rows("failed", 4), rows("unprocessed", 1)
 
     def upload(self, key: str, file: File) -> str:
-        """Returns the version."""
+        """Upload a file. Returns its version."""
         self.files[key] = file
         answer = s3._put_object(self.engine.bucket, key, file.text.encode(), {})
         return str(answer[1]["x-amz-version-id"])
@@ -96,11 +96,11 @@ class Run(Executing):
         return self.files[row["key"]]
 
     def first_file(self, _: str) -> File:
-        """Of a chain of imports."""
+        """Return the first file of a chain of imports."""
         return self.plan.first
 
     def is_refused_whole(self, import_id: str) -> bool:
-        """Whether the check of the whole file may refuse it."""
+        """True if the check of the whole file may refuse it."""
         row = self.judge.imports[import_id]
         if not row["options"].get("all_or_nothing_validation"):
             return False
@@ -111,14 +111,14 @@ class Run(Executing):
         return any(self._is_wrong(row, one, why) for one, why in zip(file.rows, wrong, strict=True))
 
     def _is_wrong(self, row: Document, one: Row, why: str) -> bool:
-        """Whether a row lets the check of the whole file fail. What is stored is right."""
+        """True if a row makes the check of the whole file fail. Stored rows are valid."""
         if one.number and one.sk != self.judge.key_before(row["first_import_id"], one.number):
             return True
         record = self.judge.record(row, one.number)
         return bool(why) and not (record and record["status"] == "COMMITTED")
 
     def ask(self, request: Document) -> None:
-        """Call CreateImport until it gives an answer that is final."""
+        """Call CreateImport until its response is final."""
         for number in range(3):
             answer = self.invoke("CreateImportFunction", request, "CreateImport")
             if not answer.get("error"):
@@ -134,13 +134,13 @@ class Run(Executing):
     # Others.
 
     def stop_import(self) -> None:
-        """An operator stops what runs, or something else."""
+        """Stop a running import, or something else, as an operator."""
         if rows := list(self.judge.imports):
             request = {"tenant_code": TENANT, "import_id": self.later.choice(rows), "by": "operator"}
             self.invoke("StopImportFunction", request, "StopImport")
 
     def remove(self) -> None:
-        """Somebody removes a file, and with it what an import can read again."""
+        """Remove a file, and with it what an import can read again."""
         if keys := [key for key in self.files if key not in self.removed]:
             key = self.later.choice(keys)
             self.removed.add(key)
@@ -148,12 +148,12 @@ class Run(Executing):
             s3._object_versions.pop((self.engine.bucket, key), None)
 
     def is_readable(self, row: Document) -> bool:
-        """Whether the files of an import, and of the first of its chain, are still there."""
+        """True if the files of an import, and of the first of its chain, still exist."""
         first = self.judge.imports.get(row["first_import_id"], row)
         return self.removed.isdisjoint({row["key"], first["key"]})
 
     def stray(self) -> None:
-        """Somebody starts an execution under a name of their own for an import, perhaps one that runs."""
+        """Start an execution under an arbitrary name for an import, perhaps a running one."""
         if rows := list(self.judge.imports):
             self.counts["stray"] += 1
             document = {"tenant_code": TENANT, "import_id": self.later.choice(rows)}
@@ -163,12 +163,12 @@ class Run(Executing):
         self.invoke("SweepImportsFunction", {"source": "aws.events"}, "SweepImports")
 
     def known(self) -> None:
-        """Some keys stand before: half of them as the file has them."""
+        """Publish some keys beforehand, half of them as the file has them."""
         for row in self.plan.first.rows[: self.plan.known]:
             self._publish(row, "sync", self.chance.random() < 0.5)
 
     def other(self) -> None:
-        """Another publisher publishes a key of the file, and its execution runs for a while."""
+        """Publish a key of the file, as another publisher whose execution runs for a while."""
         if self.plan.first.rows:
             row = self.later.choice(self.plan.first.rows)
             mode = self.later.choice(("sync", "async", "async"))
@@ -218,7 +218,7 @@ class Run(Executing):
     # Stream and events.
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Note a written row; its transaction may still be running."""
         self.judge.wrote(table.removeprefix(self.engine.stack.prefix), old, new)
 
     def carried_out(self, *_: object) -> None:
@@ -226,7 +226,7 @@ class Run(Executing):
         self.stream()
 
     def deliver(self, mapping: Mapping, record: Document) -> None:
-        """One consumer takes what has arrived, a batch at a time."""
+        """Let one consumer take the records that have arrived, a batch at a time."""
         self._buffer.append(record)
         if self._consuming:
             return

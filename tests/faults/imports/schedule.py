@@ -1,4 +1,4 @@
-"""A schedule of imports: the faults that only imports know."""
+"""Schedules of imports, with the faults that only imports have."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -10,7 +10,7 @@ REMOVED_AT, STRAY_AT = "file removed at", "stray execution at"
 READER_FAILS = "file unreadable for"
 CHILD_LOST = "child lost before"
 
-# At one AWS call, beside those of all actors.
+# Faults at one AWS call, in addition to those of all actors.
 CALL_KINDS = {
     STOP_AT: "an operator runs StopImport meanwhile",
     SWEEP_AT: "the sweep runs meanwhile",
@@ -28,7 +28,7 @@ KINDS = shared.kinds(CALL_KINDS, MAP_KINDS, CHILD_KINDS, shared.RECORD_KINDS, sh
 
 
 class Schedule(shared.Schedule):
-    """seed: decides the files, how everything interleaves, and unless they are listed, the faults."""
+    """A schedule. seed: decides the files, the interleaving and, unless they are listed, the faults."""
 
     NAME: ClassVar[str] = "imports"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

@@ -1,1 +1,1 @@
-"""The explorer of approvals and of account opening: people decide, branches run side by side, and all faults hit."""
+"""The explorer of approvals and account opening: people decide, branches run side by side, and all faults hit."""

@@ -1,4 +1,4 @@
-"""Deliberately broken variants of approvals, as those of account opening."""
+"""Deliberately broken variants of approvals."""
 
 import json
 from contextlib import AbstractContextManager
@@ -54,7 +54,7 @@ def _any_group() -> AbstractContextManager[None]:
 
 @mutant("a token that is stored after the notice", breaks.KNOWN, focus=((r"^WaitForReview@\d#1\.call2$", (s.SLOW,)),))
 def _token_later() -> AbstractContextManager[None]:
-    """The record's stream tells people before the token is stored."""
+    """The record's stream notifies people before the token is stored."""
     transact = ApprovalsTable._transact
 
     def one_by_one(self: Any, *actions: Any) -> Any:
@@ -76,7 +76,7 @@ def _not_owed() -> AbstractContextManager[None]:
 
 @mutant("one slot for tokens", breaks.WAITS, focus=((r"^WaitForReview@\d#1$", (f.LATE,)),))
 def _one_slot() -> AbstractContextManager[None]:
-    """A late request takes the place of the newer one, whose state waits until its last resort."""
+    """A late request replaces the newer one, whose state waits until its last resort."""
 
     def only(self: Any, request: Any) -> Any:
         row = {"approval_id": {"S": f"TOKENS#{request.approval_id}"}, "tokens": {"SS": [request.token]}}

@@ -1,12 +1,12 @@
-"""Deliberately broken variants of cards at their processor."""
+"""Deliberately broken variants of cards and their processor."""
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from accounts.cards import Cards
 from accounts.processor import HttpProcessor
+from accounts.steps import Cards
 from idempotency import NEVER_HAPPENED
 from idempotency.saga.finalization import Finalization
 from tests.faults import faults as f
@@ -25,7 +25,7 @@ _CREATED = r"^IssueCard@\d#1\.call3$"
     focus=((_CREATED, (f.ANSWER_LOST, f.DIES_AFTER)),),
 )
 def _another_key() -> AbstractContextManager[Any]:
-    """A lost answer is taken for a refusal."""
+    """A lost response is taken for a refusal."""
     make = HttpProcessor._make
 
     def again(self: Any, application_id: str, lease: Any) -> str:
@@ -59,7 +59,7 @@ def _skipped() -> AbstractContextManager[None]:
     focus=((_CREATED, (s.HELD,)), (r"^OpenAccount@\d$", (f.RUNTIME_ERROR_AFTER, f.ABORTED_AFTER))),
 )
 def _late_create() -> AbstractContextManager[None]:
-    """Of the processor: a create that lands after the cancel makes a card."""
+    """At the processor, a create that lands after the cancel makes a card."""
     ledger = type(play.engine().processor.simulator.ledger)
     cancel = ledger.cancel
 
@@ -79,5 +79,5 @@ def _late_create() -> AbstractContextManager[None]:
     focus=((r"^IssueCard@\d#1\.call[12]$", (s.SLOW,)), (r"^OpenAccount@\d$", (f.RUNTIME_ERROR_AFTER, f.ABORTED_AFTER))),
 )
 def _no_leases() -> AbstractContextManager[None]:
-    """A call on its way makes a card after the cancel was found to have nothing to do."""
+    """A call in flight makes a card after the cancel has found nothing to do."""
     return replaced(Finalization, "_bar_outside", lambda *_: ())

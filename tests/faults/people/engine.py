@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ministack.services import s3, stepfunctions
 
+import accounts.bank
 import accounts.recovery
-import accounts.tables
 import approvals.recovery
 import idempotency.leases
 import idempotency.saga.sweep
@@ -39,7 +39,7 @@ _PROCESSOR = {
     "CardProcessorSecretArn": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:card-processor",
 }
 _OWN_VARIABLES = {"OUTSIDE_URL", "CARD_PROCESSOR_URL", "CARD_PROCESSOR_SECRET_ARN", "CARD_KEY_ARN"}
-# Made of them, and kept between invocations. Finalization bars the cards whose creation has not begun.
+# Caches kept between invocations, derived from the variables. Finalization bars cards whose creation has not begun.
 _MADE = (processed_cards, finalization, sweep)
 _ENDED = {"ABORTED": "ExecutionAborted", "TIMED_OUT": "ExecutionTimedOut"}
 
@@ -65,7 +65,7 @@ class _Session(Session):
 
 @dataclass
 class Engine(shared.Engine):
-    """processor: of the runs that have one."""
+    """The engine of applications. processor: in runs that have one."""
 
     MACHINE: ClassVar = "AccountOpening"
     SETUP: ClassVar = "AccountSetup"
@@ -121,10 +121,10 @@ class Engine(shared.Engine):
         for module in (approvals.recovery, accounts.recovery, idempotency.saga.sweep):
             replace(module, "random", sampling)
         replace(runtime.sweep, "random", STEADY)
-        replace(accounts.tables, "_bars", lambda application: self.on.bars(application))
+        replace(accounts.bank, "_bars", lambda application: self.on.bars(application))
         replace(Secret, "read", lambda _: SECRET)
         replace(idempotency.leases, "datetime", present)
-        # The defaults of a lease's pauses, and of the time that is left to send a request.
+        # Defaults of a lease's pauses, and of the minimum time for sending a request.
         defaults: Any = idempotency.leases.LeaseStore.__init__
         defaults.__kwdefaults__["sleep"] = lambda seconds: self.on.simulation.sleep(seconds)
         sending: Any = BearerSession.__init__
@@ -136,11 +136,11 @@ class Engine(shared.Engine):
         super().stop(execution, status)
 
     def charge_card(self, request: Any) -> Any:
-        """A request to the card processor."""
+        """Send a request to the card processor."""
         return self.on.process_card(request)
 
 
 def _variables(stack: Stack) -> dict[str, str]:
-    """Those of the processor."""
+    """Return the variables of the processor."""
     found = stack.environment(["IssueCardFunction", "FinalizeAccountFunction"])
     return {name: found[name] for name in _OWN_VARIABLES & found.keys()}

@@ -19,15 +19,15 @@ from tests.faults.people.judge import Judge
 from tests.faults.people.plan import plan
 from tests.faults.seams import Document
 
-# All checks put an application in review.
+# Every check puts an application in review.
 _SHARED = {"ApplicationsTable"}
-# Of a branch, before each of its calls: one is often ahead of the other by whole states.
+# Delay of a branch before each of its calls: one is often ahead of the other by whole states.
 _PACES = (0, 0, 0.05, 0.4, 3)
 
 
 @dataclass
 class Executing(shared.Executing):
-    """Asked by the engine of state machines. cuts: where branches met a failure."""
+    """Hooks of the engine of state machines. cuts: where branches met a failure."""
 
     cuts: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
@@ -59,13 +59,13 @@ class Executing(shared.Executing):
     # States.
 
     def place(self, execution: Document, state: str) -> str:
-        """A state in an execution, as faults name it."""
+        """Return the notation of a state in an execution."""
         machine = execution["stateMachineArn"].rpartition(":")[2]
         prefix = "recovery." if machine == self.engine.RECOVERY else ""
         return f"{prefix}{state.replace(' ', '')}@{self.plan.label(execution['name'])}"
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
-        """A Task state, with what may end its execution before it and after it."""
+        """Run a Task state, with possible ends of its execution before and after it."""
         actor = self.simulation.current
         assert actor is not None
         place = self.place(execution, context["State"]["Name"])
@@ -91,7 +91,7 @@ class Executing(shared.Executing):
         return True
 
     def branches(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
-        """A Parallel state: when a branch fails, the others enter no further state, and their functions go on."""
+        """Run a Parallel state: if a branch fails, the others enter no further state, but their functions continue."""
         effective = stepfunctions._apply_input_path(state, document, context)
         given = stepfunctions._apply_parameters(state, effective, context)
         done, cancelled = Flag(self.simulation), Flag(self.simulation)
@@ -107,7 +107,7 @@ class Executing(shared.Executing):
             except stepfunctions._ExecutionError as error:
                 if not failures:
                     self.cuts[tuple(map(_where, actors))] += 1
-                # No Catch matches States.Runtime; the engine has its own for unknown errors.
+                # No Catch matches States.Runtime; the engine has a different name for unknown errors.
                 failures.append(RuntimeError(error.cause) if error.error == "States.Runtime" else error)
                 cancelled.set()
             finally:
@@ -127,7 +127,7 @@ class Executing(shared.Executing):
         return stepfunctions._apply_result_path(state, document, result), stepfunctions._next_or_end(state)
 
     def independent(self, table: str, row: Document) -> None:
-        """A branch writes a row: no other branch of its group does. So only how far each has got matters."""
+        """Note that a branch writes a row that no other branch of its group writes, so that only progress matters."""
         actor = self.simulation.current
         if actor and actor.notes.get("branch") and table not in _SHARED:
             group, number = actor.notes["branch"]
@@ -141,6 +141,6 @@ def running(executions: Iterable[Document]) -> list[Document]:
 
 
 def _where(actor: Actor) -> str:
-    """Where a branch is: its state, and the call of its invocation."""
+    """Return where a branch is: its state, and the call of its invocation."""
     visit, invocation = actor.notes["visit"], actor.notes.get("invocation")
     return visit.place.partition("@")[0] + (f".call{invocation.calls}" if invocation else "")

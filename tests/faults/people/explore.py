@@ -1,4 +1,4 @@
-"""What schedules of applications reach, and the hunt for a mutant."""
+"""Collects the coverage of application schedules, and searches for a schedule that kills a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from tests.faults.people.schedule import Schedule
 
 @dataclass
 class Totals(totals.Totals):
-    """As Outcome has them, of all schedules."""
+    """Sums of the fields of Outcome, over all schedules."""
 
     approvals: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
@@ -35,7 +35,7 @@ class Totals(totals.Totals):
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails."""
+    """Apply the mutant in this process, and play schedules until one fails."""
     return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 

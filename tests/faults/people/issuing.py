@@ -15,10 +15,10 @@ _WEIGHT = 20
 
 @dataclass
 class Issuing(Waiting):
-    """Asked by the HTTP client of the functions of cards."""
+    """Hooks of the HTTP client of the card functions."""
 
     def process_card(self, request: Request) -> Response:
-        """The processor's response. Raises NoResponse."""
+        """Return the processor's response. Raises NoResponse."""
         asked = understood(request, CARDS.path)
         self.call(f"cards.{OPERATIONS[asked.kind]}")
 
@@ -35,11 +35,11 @@ class Issuing(Waiting):
         return Response(status, {}, body)
 
     def call_weight(self, operation: str) -> float:
-        """A schedule has one or two requests to the processor, and few decisions over HTTP."""
+        """Raise the weight: a schedule has only one or two requests to the processor, and few decisions over HTTP."""
         return _WEIGHT if operation in {*OPERATIONS.values(), "Invoke"} else super().call_weight(operation)
 
     def active_cards(self, own_id: str) -> list[str]:
-        """An application's active cards: of the processor, or if there is none, of CardsTable."""
+        """Return an application's active cards: those of the processor or, if there is none, of CardsTable."""
         if self.plan.processor:
             return self.engine.processor.active(own_id)
         rows = self.judge.rows["CardsTable"].values()

@@ -1,4 +1,4 @@
-"""Judges what machines and people were told, and what is left at the end."""
+"""Judges the messages to machines and people, and the rows at the end."""
 
 import json
 from datetime import datetime
@@ -14,38 +14,38 @@ if TYPE_CHECKING:
     from tests.faults.people.run import Run
 
 _WORDS = {"APPROVED": "approve", "REJECTED": "reject", "EXPIRED": "expired"}
-# What is owed is swept after a minute.
+# Due callbacks are swept after a minute.
 _GRACE, _SWEEPS = 61, 2
 
 
 class Judge(Recorded):
-    """ends: the statuses of executions, by machine and name."""
+    """Judges applications. ends: the statuses of executions, by machine and name."""
 
     def __init__(self, run: "Run") -> None:
         super().__init__(run)
         self.ends: dict[tuple[str, str], str] = {}
 
-    # What machines and people are told.
+    # Messages to machines and people
 
     def submitted(self, request: Document, body: Document) -> None:
-        """SubmitApplication has answered."""
+        """Judge a response of SubmitApplication."""
         row = self.applications.get(request["application_id"])
         right = body.get("status") in {"SUBMITTED", "duplicate"} and body["application_id"] == request["application_id"]
         if not right or row is None or row["name"] != request["name"]:
             self.broken(i.ANSWERS, f"{request['application_id']} is answered with {body}")
 
     def mismatched(self, request: Document) -> None:
-        """SubmitApplication has refused another payload."""
+        """Judge a refusal of SubmitApplication for a different payload."""
         row = self.applications.get(request["application_id"])
         if row is None or row["name"] == request["name"]:
             self.broken(i.ANSWERS, f"{request['application_id']} is refused as another payload")
 
     def barred(self, request: Document) -> bool:
-        """Whether a recovery that somebody started by hand has barred an application that was not submitted."""
+        """True if a manually started recovery has barred an application that was not submitted."""
         return self.run.meddled and request["application_id"] not in self.applications
 
     def published(self, message: str) -> None:
-        """People were told."""
+        """Check that every notified approval has its token stored."""
         self.passes("a notice", message)
         for approval_id in (one for one in self._named(message) if one not in self.told):
             self.broken(i.KNOWN, f"somebody is told of {approval_id}, and its token is not stored")
@@ -56,7 +56,7 @@ class Judge(Recorded):
         return [one for one in ids if one in message]
 
     def resumed(self, result: Document) -> None:
-        """A waiting state got an answer."""
+        """Judge the result that a waiting state got."""
         self.passes("a decision", json.dumps(result))
         if set(result) != {"decision", "decided_by", "approval_id"}:
             self.broken(i.ANSWERS, f"the waiting state gets {sorted(result)}")
@@ -66,7 +66,7 @@ class Judge(Recorded):
             self.broken(i.REVIEWS, f"a state gets {result['decision']}, and its application is {row['status']}")
 
     def waited_in_vain(self, execution: str) -> None:
-        """A waiting state reached its last resort. Two sweeps send a callback: the first may come too early."""
+        """Judge a state that reached its last resort. Two sweeps send a callback: the first may come too early."""
         own_id = f"account-opening.{execution}.review"
         row = self.approvals.get(own_id)
         if row and "decided_at" in row:
@@ -75,7 +75,7 @@ class Judge(Recorded):
                 self.broken(i.WAITS, f"{own_id} is {row['status']}, and its state waits until it times out")
 
     def ended(self, detail: Document) -> None:
-        """An execution has ended."""
+        """Note that an execution has ended."""
         for name in ("input", "output", "error", "cause"):
             self.passes(f"the {name} of an execution", detail.get(name) or "")
         self.ends[detail["stateMachineArn"].rpartition(":")[2], detail["name"]] = detail["status"]
@@ -83,7 +83,7 @@ class Judge(Recorded):
     # The end.
 
     def at_rest(self) -> bool:
-        """Whether everything has ended."""
+        """True if everything has ended."""
         return (
             all(row["status"] in FINAL and "unsettled" not in row for row in self.applications.values())
             and all(row["status"] != "WAITING" and "owed_since" not in row for row in self.approvals.values())
@@ -134,7 +134,7 @@ class Judge(Recorded):
             self._judge_outcome(own_id, status, decided)
 
     def _judge_outcome(self, own_id: str, status: str, decided: str | None) -> None:
-        """Without a fault."""
+        """Judge the outcome of a schedule without a fault."""
         flagged = not (self.document(own_id) or b"").startswith(PDF)
         wanted = _FOLLOWS.get(decided) if flagged or decided else "APPROVED"
         same = [one for one in self.customers.values() if one["application_id"] != own_id]

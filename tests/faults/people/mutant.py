@@ -1,4 +1,4 @@
-"""The registry of mutants, and what several of them do."""
+"""The registry of mutants, and their shared patches."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ MUTANTS = mutant = Mutants()
 
 @contextmanager
 def edited(edit: Callable[[Document], None], *machines: str) -> Iterator[None]:
-    """Deploy machines with other states."""
+    """Deploy machines with edited states."""
     with ExitStack() as stack:
         for name in machines:
             machine = stepfunctions._state_machines[play.engine().stack.arn(name)]

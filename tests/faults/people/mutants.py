@@ -6,14 +6,13 @@ Each is a small patch of the loaded code, or of a deployed definition. `focus` s
 from contextlib import AbstractContextManager
 from typing import Any
 
-import accounts.tables
+import accounts.bank
 from accounts import checks
-from accounts.bank_accounts import BankAccounts, OpeningBonus
-from accounts.customers import Outcome
+from accounts.bank import CustomersTable
 from accounts.documents import Documents
-from accounts.openings import Openings
-from accounts.recovery import Ending
-from accounts.tables import CustomersTable
+from accounts.recovery import Recovery
+from accounts.steps import BankAccounts, OpeningBonus, Outcome
+from accounts.table import Applications
 from approvals.deciding import Requesting
 from idempotency.saga import SagaSteps
 from idempotency.saga.sweep import Sweep
@@ -65,7 +64,7 @@ def _one_branch() -> AbstractContextManager[Any]:
 @mutant("an account that is approved without having been set up", breaks.COMPLETE, focus=_SETUP_FAILS)
 def _unsealed() -> AbstractContextManager[Any]:
     def approve(self: Any, task: Any) -> Any:
-        action = self.applications.table.confirm(task.step.saga_id, task.step.at)
+        action = self.applications.actions.confirm(task.step.saga_id, task.step.at)
         self.steps.store.seal(task.step.saga_id, [], [action], task.step.at)
         return {"status": "APPROVED"}
 
@@ -85,14 +84,14 @@ def _twice() -> AbstractContextManager[None]:
 
 @mutant("a customer of the release before who is not looked for", breaks.ONE)
 def _forgotten() -> AbstractContextManager[None]:
-    bars = accounts.tables._bars
-    return replaced(accounts.tables, "_bars", lambda application: bars(application)[:1])
+    bars = accounts.bank._bars
+    return replaced(accounts.bank, "_bars", lambda application: bars(application)[:1])
 
 
 @mutant("two spellings that are two persons", breaks.ONE)
 def _two_spellings() -> AbstractContextManager[None]:
-    bars = accounts.tables._bars
-    return replaced(accounts.tables, "_bars", lambda application: bars(application)[1:2])
+    bars = accounts.bank._bars
+    return replaced(accounts.bank, "_bars", lambda application: bars(application)[1:2])
 
 
 @mutant("a late step that nothing bars", breaks.NOTHING, breaks.ORDER, breaks.LEDGER, focus=_ACCOUNT_LATE)
@@ -115,28 +114,28 @@ def _one_side() -> AbstractContextManager[None]:
     focus=((r"^ApproveApplication@\d$", (f.ABORTED_AFTER,)), (r"^MarkApproved@\d#1", (s.ABORTED_AT, s.SLOW))),
 )
 def _failed_meanwhile() -> AbstractContextManager[Any]:
-    """The parent's end is taken for the child's."""
+    """The parent's end is mistaken for the child's."""
 
     def end(self: Any, application_id: str, status: str, at: Any) -> bool:
-        seen = self.openings.find(application_id)
-        return bool(seen and self.openings.fail(seen, f"Execution.{status}", at))
+        seen = self.applications.find(application_id)
+        return bool(seen and self.applications.fail(seen, f"Execution.{status}", at))
 
     def fail(self: Any, seen: Any, reason: str, at: Any) -> bool:
         assign = {"status": "FAILED", "reason": reason, "updated_at": at.isoformat()}
         return bool(self._update(seen.application_id, "attribute_exists(#status)", assign))
 
-    return both(replaced(Ending, "end", end), replaced(Openings, "fail", fail))
+    return both(replaced(Recovery, "end", end), replaced(Applications, "fail", fail))
 
 
 @mutant("an end event that is believed after a redrive", breaks.REVIEWS, focus=REDRIVEN)
 def _believed() -> AbstractContextManager[None]:
     def end(self: Any, application_id: str, status: str, at: Any) -> bool:
-        seen = self.openings.find(application_id)
+        seen = self.applications.find(application_id)
         if seen is None or self.setup.status(application_id) in ("RUNNING", "SUCCEEDED"):
             return False
-        return bool(self.openings.fail(seen, f"Execution.{status}", at))
+        return bool(self.applications.fail(seen, f"Execution.{status}", at))
 
-    return replaced(Ending, "end", end)
+    return replaced(Recovery, "end", end)
 
 
 @mutant("a redrive that asks about a decided application", breaks.REVIEWS, focus=REDRIVEN)
@@ -159,7 +158,7 @@ def _no_sweep() -> AbstractContextManager[None]:
 
 @mutant("a sweep that starts nothing", breaks.WAITS, focus=UNRECORDED)
 def _starts_nothing() -> AbstractContextManager[None]:
-    return replaced(Openings, "open", lambda _: iter(()))
+    return replaced(Applications, "open", lambda _: iter(()))
 
 
 @mutant("a name in an execution's input", breaks.PERSONAL)
@@ -195,7 +194,7 @@ def _newest() -> AbstractContextManager[None]:
 
 @mutant("a limit that two applications at once do not see", breaks.LIMIT)
 def _undecided_is_nobody() -> AbstractContextManager[None]:
-    """Of an address, only customers are counted."""
+    """Only customers count at an address, so two applications at once exceed its limit."""
 
     def too_many(application: Any, neighbours: Any, limits: Any) -> bool:
         others = [one for one in neighbours if one.application_id != application.application_id]

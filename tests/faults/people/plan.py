@@ -1,10 +1,10 @@
-"""What a schedule applies for, and how its reviewers decide."""
+"""The applications of a schedule, and how its reviewers decide."""
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from accounts.numbers import account_number
+from accounts.bank import account_number
 from tests.faults.people.processor import SECRET
 from tests.faults.people.schedule import Schedule
 from tests.faults.seams import Document
@@ -14,10 +14,10 @@ PERSONAL = (
     *("Zuse", "Geheimweg", "Babelsberg", "1987-06-05", "1988-07-06", "UNIQUE#", "UNIQUE2#"),
     *(account_number(SECRET, f"a-{number}") for number in (1, 2)),
 )
-"""Parts of names, addresses, dates of birth and hashes of them, and the numbers of the accounts."""
+"""Parts of names, addresses, dates of birth and their hashes, and the account numbers."""
 PDF = b"%PDF-1.7 "
 GROUP, REQUESTER = "account-opening", "machine:account-opening"
-# Of one person. The release before knows the first ones as one text.
+# Names of one person. The previous release knows the first ones as one text.
 _SPELLINGS = ("Konrad Zuse", "KONRAD  zuse", "\uff2bonrad\u00a0Zuse")
 _MORE_SPELLINGS = ("Zuse, Konrad", "Kon\u200brad Zuse", "Ko\u0301nrad Zuse", "K\u3164onrad Zuse", "Konra'd Zuse")
 _DAY = 86_400.0
@@ -26,9 +26,10 @@ _CROWDED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """request: of SubmitApplication. document: None if there is none. newer: a later version, and its moment.
+    """An application. request: of SubmitApplication. document: None if there is none.
 
-    callers: of SubmitApplication, by their moments; other: of them, the one that sends another payload, or None.
+    newer: a later version of the document, and its moment.
+    callers: moments of SubmitApplication calls; other: which of them sends a different payload, or None.
     """
 
     request: Document
@@ -44,9 +45,10 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a reviewer does when an approval waits: after so many seconds, or so many before (-) or after (+) it is due.
+    """A review of a waiting approval.
 
-    times: the same decision again. groups: of a person with a token, who decides over HTTP; else None.
+    It comes after this many seconds, or this many before (-) or after (+) the due time.
+    times: how often the decision is repeated. groups: of a person with a token, who decides over HTTP; else None.
     """
 
     by: str
@@ -64,10 +66,10 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """processor: whether there is a card processor; else CardsTable is the truth.
+    """The plan of a schedule. processor: whether there is a card processor; otherwise CardsTable is the truth.
 
-    crowded: whether all are of one address, at which one customer is the limit.
-    older: until when functions of the release before register and remove the customer, by application_id.
+    crowded: whether all have one address, whose limit is one customer.
+    older: until when functions of the previous release register and remove the customer, by application_id.
     """
 
     applications: Sequence[Application]
@@ -78,11 +80,11 @@ class Plan:
 
     @property
     def barred(self) -> set[str]:
-        """The names of those who must not decide."""
+        """Return the names of those who must not decide."""
         return {one.by for one in self.reviews if one.barred}
 
     def label(self, application_id: str) -> str:
-        """A short name: its number, with what follows the id in an execution's name."""
+        """Return a short name: its number, with what follows the id in an execution's name."""
         return application_id.removeprefix("a-")
 
     def of(self, application_id: str) -> Application:
@@ -112,7 +114,7 @@ def plan(schedule: Schedule) -> Plan:
 
 
 def _application(chance: random.Random, number: int, moment: float, like: Application | None = None) -> Application:
-    """like: of the same person, or of another one."""
+    """Plan an application. like: of the same person, or of another one."""
     own_id, same = f"a-{number}", like is not None and chance.random() < 0.6
     document = chance.choice((PDF, PDF, None, b"just text"))
     request = {
@@ -137,7 +139,7 @@ def _with_newer(one: Application, chance: random.Random) -> Application:
 
 
 def _reviews(chance: random.Random) -> list[Review]:
-    """None, or up to three people, who may decide at once, both ways, twice, or when it is due."""
+    """Plan no reviewer, or up to three, who may decide at once, both ways, twice, or at the due time."""
     number = chance.choice((0, 1, 1, 1, 1, 2, 2, 3))
     moment = chance.choice((0.0, 0.0, 0.5, 60.0, 2 * _DAY))
     mostly = chance.choice((APPROVE, APPROVE, REJECT))
@@ -151,7 +153,7 @@ def _reviews(chance: random.Random) -> list[Review]:
 
 
 def _strangers(chance: random.Random) -> list[Review]:
-    """None, or some who decide early, and mostly must not: the requester, or people with tokens."""
+    """Plan people who decide early and mostly must not: the requester, and people with tokens."""
     if chance.random() < 0.7:
         return []
     people: list[tuple[str, Sequence[str] | None]] = [

@@ -1,4 +1,4 @@
-"""Plays one schedule to its end, and judges it on the way."""
+"""Plays one schedule to its end, judging it along the way."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _WEIGHT = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(totals.Outcome):
-    """approvals: by status. answers: to reviewers. cuts: where branches were when one failed."""
+    """Result of a schedule. approvals: by status. answers: to reviewers. cuts: where branches were when one failed."""
 
     approvals: Counter[str]
     answers: Counter[str]
@@ -35,7 +35,7 @@ class Outcome(totals.Outcome):
 
 @cache
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     return started(Engine)
 
 
@@ -75,7 +75,7 @@ def _live(run: Run) -> None:
 
 
 def _let_it_go_on(run: Run) -> None:
-    """Until everything has ended: sweeps after five minutes, and after longer and longer pauses up to a day."""
+    """Sweep until everything has ended: after five minutes, then after increasing pauses up to a day."""
     pause = SWEEP_EVERY
     for _ in range(_MAX_SWEEPS):
         run.simulation.run(until=run.simulation.now + pause)
@@ -100,7 +100,7 @@ def _rests(run: Run, kind: str) -> bool:
 
 
 def _months_pass(run: Run) -> None:
-    """Executions are forgotten, and of what has expired TTL deletes a part. Then what was done is repeated."""
+    """Step Functions forgets old executions and TTL deletes some expired rows; then every call is repeated."""
     run.months_passed = True
     run.simulation.now += _MONTHS
     stepfunctions._executions.clear()

@@ -17,10 +17,10 @@ class Processor:
         self.simulator.access.rotate(SECRET)
 
     def made(self, application_id: str) -> list[Charge]:
-        """Every card that there ever was of an application."""
+        """Return every card that an application ever had."""
         cards, _ = self.simulator.ledger.snapshot()
         return [one for one in cards if one.request and one.request.order_id == application_id]
 
     def active(self, application_id: str) -> list[str]:
-        """The ids of its cards that are not cancelled."""
+        """Return the ids of its cards that are not canceled."""
         return [document(one)["id"] for one in self.made(application_id) if one.status == SUCCEEDED]

@@ -21,7 +21,10 @@ _CLAIMED = "DOCUMENT#"
 
 
 class Recorded(Standing):
-    """approvals: rows by id. told: those whose token was stored. went_on: what waiting states got, by approval."""
+    """Judges writes. approvals: rows by id. told: those whose token was stored.
+
+    went_on: results of waiting states, by approval.
+    """
 
     def __init__(self, run: "Run") -> None:
         super().__init__(run)
@@ -30,18 +33,18 @@ class Recorded(Standing):
         self.went_on: dict[str, Document] = {}
 
     def due(self, row: Document) -> float:
-        """When an approval is due, in seconds of the run."""
+        """Return when an approval is due, in seconds of the run."""
         return (datetime.fromisoformat(row["due_at"]) - START).total_seconds()
 
     def passes(self, what: str, text: str, *, tokens: bool = False) -> None:
-        """A machine, a notice or an answer passes a text. tokens: whether it may have one."""
+        """Judge a text that a machine, a notice or a response carries. tokens: whether it may contain one."""
         if any(part in text for part in PERSONAL):
             self.broken(i.PERSONAL, f"{what}: {text[:200]}")
         if _TOKEN in text and not tokens:
             self.broken(i.TOKEN, f"{what}: {text[:200]}")
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Judge a written row; its transaction may still be running."""
         before, row = (plain(old) if old else None), (plain(new) if new else None)
         if table == "ApplicationsTable" and row:
             self._wrote_application(before, row)
@@ -65,13 +68,13 @@ class Recorded(Standing):
             self.decided.append(own_id)
 
     def document(self, own_id: str) -> bytes | None:
-        """The version of an application's document that is pinned; None if none is."""
+        """Return the pinned version of an application's document; None if none is pinned."""
         row = self.applications[own_id]
         versions = self.run.engine.versions(row["document_key"])
         return next((one["data"] for one in versions if one["version_id"] == row.get("document_version")), None)
 
     def _claimed(self, row: Document) -> None:
-        """A document was checked."""
+        """Judge the check of a document."""
         pinned = self.document(row["application_id"])
         if pinned is None or row["pk"] != _CLAIMED + hashlib.sha256(pinned).hexdigest():
             self.broken(i.PINNED, f"{row['application_id']} is checked by another version than the one it notes")
@@ -90,7 +93,7 @@ class Recorded(Standing):
             return
         was, now = before["status"], row["status"]
         if row["round"] > before["round"] and (was == "CANCELLED" or self.run.months_passed):
-            # People are asked again: of an execution that was redriven, or of another one that has the free name.
+            # People are asked again: by a redriven execution, or by another one that reuses the freed name.
             self.run.say(f"approval {own_id} waits again")
             self.went_on.pop(own_id, None)
         elif was != now:
@@ -113,7 +116,7 @@ class Recorded(Standing):
             self.broken(i.EXPIRY, f"{own_id} is {now} at {row['decided_at']}, and was due at {row['due_at']}")
 
     def moment(self) -> None:
-        """A request was carried out: all of its writes, or none."""
+        """Judge the rows after a request, which has made all of its writes, or none."""
         super().moment()
         while self.new:
             self.run.waits(self.new.pop())

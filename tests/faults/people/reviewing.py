@@ -1,4 +1,4 @@
-"""Reviewers: when they decide, and what they are answered."""
+"""Reviewers: when they decide, and which responses they get."""
 
 import json
 from abc import ABC, abstractmethod
@@ -23,16 +23,16 @@ _ROUTE = "POST /approvals/{approval_id}/decision"
 
 @dataclass
 class Reviewing(Issuing, ABC):
-    """answers: to reviewers."""
+    """Reviewers of a run. answers: to reviewers."""
 
     answers: Counter[str] = field(default_factory=Counter)
 
     @abstractmethod
     def sweep(self) -> None:
-        """All sweeps run, as their schedules have it."""
+        """Run all sweeps, as on their schedules."""
 
     def decide(self, approval_id: str, decision: str, by: str, groups: Sequence[str] | None = None) -> None:
-        """A reviewer decides, and tries again when the answer is lost. groups: of a token."""
+        """Decide, as a reviewer, and try again if the response is lost. groups: of a token, to decide over HTTP."""
         request = {"approval_id": approval_id, "decision": decision, "decided_by": by, "comment": f"{by} says so"}
         refusals = _REFUSED | (_BARRED if by in self.plan.barred else set())
         for number in range(TRIES):
@@ -52,7 +52,7 @@ class Reviewing(Issuing, ABC):
         return self.invoke(_DECIDE, request, f"Decide@{self.plan.label(request['approval_id'])}")
 
     def _decide_over_http(self, request: Document, groups: Sequence[str]) -> Document:
-        """Answers as the function does. The name of who decides is in the token alone."""
+        """Decide by a token, which alone names who decides. Returns what the function would."""
         given = {"approval_id": request["approval_id"]}
         event = {
             "routeKey": _ROUTE,
@@ -75,12 +75,12 @@ class Reviewing(Issuing, ABC):
         return failure(body["type"].rpartition(":")[2], body.get("detail", ""))
 
     def invoke_for_api(self, function: str, payload: bytes) -> Document:
-        """The HTTP API invokes a function."""
+        """Invoke a function for the HTTP API."""
         event = json.loads(payload)
         return self.invoke(function, event, f"Decide@{self.plan.label(event['approval_id'])}")
 
     def refused(self, table: str) -> None:
-        """A row was written: not by the decision of somebody who must not decide."""
+        """Judge a write: nobody who must not decide makes it."""
         actor = self.simulation.current
         invocation = actor.notes.get("invocation") if actor else None
         if invocation and invocation.function == _DECIDE:
@@ -100,13 +100,13 @@ class Reviewing(Issuing, ABC):
             self.judge.broken(EXPIRY, f"{found} {self.judge.due(row) - began:.1f} s before it is due")
 
     def waits(self, approval_id: str) -> None:
-        """An approval begins to wait: its reviewers decide, and sweeps run when it is due."""
+        """Let reviewers decide about a waiting approval, and sweeps run when it is due."""
         due = self.judge.due(self.judge.approvals[approval_id]) - self.simulation.now
         for review in self.plan.reviews:
             moment = max(0.0, due + review.around_due) if review.after is None else review.after
             for again in range(review.times):
                 self._review(approval_id, review, moment + again * self.later.choice((0.0, 0.1, 600.0)))
-        # Around the moment, and so that sweeps run after it.
+        # Around the due time, and so that sweeps run after it.
         for moment in (due + self.later.choice((-1.0, -0.01, 0.0, 0.01, 1.0)), due + 2, due + 302, due + 602):
             self.spawn(self.sweep, moment)
 

@@ -7,9 +7,9 @@ from functools import partial
 
 from ministack.services import s3, stepfunctions
 
-import accounts.tables
-from accounts.applications import Application
+import accounts.bank
 from accounts.people import uniqueness_keys
+from accounts.state import Application
 from tests.faults.invocation import Invocation
 from tests.faults.people import schedule as s
 from tests.faults.people.invariants import ANSWERS, OUTCOME
@@ -18,14 +18,14 @@ from tests.faults.people.reviewing import TRIES, Reviewing
 from tests.faults.seams import Document
 from tests.kit.template import FUNCTIONS
 
-_BARS = accounts.tables._bars
+_BARS = accounts.bank._bars
 
 
 @dataclass
 class Run(Reviewing):
-    """Asked by the engine at each seam. passed: functions and events of machines.
+    """A run; hooks of the engine at each seam. passed: functions and events of machines.
 
-    swept: when sweeps began that have succeeded.
+    swept: when successful sweeps began.
     """
 
     passed: list[tuple[str, Document]] = field(default_factory=list)
@@ -34,10 +34,10 @@ class Run(Reviewing):
     meddled: bool = False
     swept: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    # What is asked for.
+    # Requests
 
     def submit(self, request: Document) -> None:
-        """Call SubmitApplication until it gives an answer that is final."""
+        """Call SubmitApplication until its response is final."""
         name = f"Submit@{self.plan.label(request['application_id'])}"
         for number in range(TRIES):
             answer = self.invoke("SubmitApplicationFunction", request, name)
@@ -60,7 +60,7 @@ class Run(Reviewing):
         s3._put_object(self.engine.bucket, key, content, {})
 
     def bars(self, application: Application) -> tuple[str, ...]:
-        """The keys that bar a second customer, as the release knows them that runs at this moment."""
+        """Return the keys that bar a second customer, in the release that runs at this moment."""
         if self.simulation.now < self.plan.older.get(application.application_id, 0):
             self.say(f"the release before runs for {application.application_id}")
             return uniqueness_keys(application.name, application.date_of_birth)[1:2]
@@ -69,7 +69,7 @@ class Run(Reviewing):
     # Others.
 
     def operate(self) -> None:
-        """An operator recovers what stands although its recovery has ended, or what a setup by hand has left."""
+        """Recover, as an operator, what stands after its recovery ended, or after a manual setup."""
         for own_id, row in self.judge.applications.items():
             names = [own_id, *(f"{own_id}-{number}" for number in range(2, 9))]
             found = [self.engine.execution(name, self.engine.RECOVERY) for name in names]
@@ -79,7 +79,7 @@ class Run(Reviewing):
                 self._start(self.engine.RECOVERY, names[found.index(None)], own_id)
 
     def second(self) -> None:
-        """Somebody starts a machine by hand."""
+        """Start a machine by hand."""
         self.meddled = True
         own_id = self.later.choice(self.plan.applications).request["application_id"]
         self.counts["second"] += 1
@@ -93,7 +93,7 @@ class Run(Reviewing):
         stepfunctions._start_execution({"stateMachineArn": arn, "name": name, "input": document})
 
     def sweep(self) -> None:
-        """All sweeps run, as their schedules have it."""
+        """Run all sweeps, as on their schedules."""
         if self.simulation.now < self.sweepless_until:
             return
         for name in SWEEPS:
@@ -127,7 +127,7 @@ class Run(Reviewing):
                 self.spawn(work, self.later.choice((0.0, 0.01)), bare=True)
 
     def stray(self) -> None:
-        """Somebody calls a function of a machine again, at any time: a step, a compensation, a request to review."""
+        """Call a function of a machine again, at any time: a step, a compensation, a request to review."""
         if self.passed:
             function, event = self.later.choice(self.passed)
             self.run_invocation(Invocation(f"stray.{function}", function, json.dumps(event)))
@@ -143,7 +143,7 @@ class Run(Reviewing):
     # Streams and events.
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Judge a written row; its transaction may still be running."""
         table = table.removeprefix(self.engine.stack.prefix)
         self.judge.wrote(table, old, new)
         self.refused(table)

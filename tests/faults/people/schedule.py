@@ -1,4 +1,4 @@
-"""A schedule of applications: the faults that only people and parallel branches know."""
+"""Schedules of applications, with the faults that only people and parallel branches have."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -12,19 +12,19 @@ CHILD_TIMED_OUT = "timed out waiting at"
 WEEKS_WITHOUT = "weeks without sweeps at"
 MONTHS_PASS = "months pass at"
 
-# At one AWS call, beside those of all actors.
+# Faults at one AWS call, in addition to those of all actors.
 CALL_KINDS = {
     DECIDED_AT: "two reviewers decide meanwhile, perhaps both ways",
     SWEEPS_AT: "all sweeps run meanwhile",
     STRAY_AT: "somebody calls any function of a machine meanwhile",
     SECOND_AT: "somebody starts account-setup or account-recovery by hand, under another name",
 }
-# While a parent waits for its child.
+# Faults while a parent waits for its child.
 CHILD_KINDS = {
     CHILD_ABORTED_AT: "somebody stops the child",
     CHILD_TIMED_OUT: "the state of the parent times out, and the child is stopped late or never",
 }
-# While an application is at rest, or waits for a person.
+# Faults while an application is at rest, or waits for a person.
 REST_KINDS = {
     WEEKS_WITHOUT: "no sweep runs for weeks, so that the waiting state times out",
     MONTHS_PASS: "91 days pass; executions are forgotten, and TTL deletes a part of what has expired",
@@ -33,7 +33,7 @@ KINDS = shared.kinds(CALL_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_
 
 
 class Schedule(shared.Schedule):
-    """seed: decides applications, reviewers, how everything interleaves, and unless they are listed, the faults."""
+    """A schedule. seed: decides applications, reviewers, the interleaving and, unless they are listed, the faults."""
 
     NAME: ClassVar[str] = "people"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

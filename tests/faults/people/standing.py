@@ -1,4 +1,4 @@
-"""What stands of applications: customers, accounts, entries of the ledger, cards here and at their processor."""
+"""Standing effects of applications: customers, accounts, ledger entries, and cards here and at their processor."""
 
 import re
 import unicodedata
@@ -16,9 +16,9 @@ _KEYS = {"CustomersTable": "customer_id", "AccountsTable": "account_number", "Ca
 
 
 class Standing(Judging["Run"]):
-    """Rows by key; those that are removed are gone. made: keys that there ever were, by table and application.
+    """Rows by key, without removed ones. made: all keys that ever existed, by table and application.
 
-    decided: applications whose end is to be judged. new: approvals that nobody has heard of.
+    decided: applications whose end must be judged. new: approvals that nobody has been told of.
     """
 
     def __init__(self, run: "Run") -> None:
@@ -32,11 +32,11 @@ class Standing(Judging["Run"]):
 
     @property
     def customers(self) -> dict[str, Document]:
-        """Without the rows that make a person unique."""
+        """Rows of customers, without those that make a person unique."""
         return {key: row for key, row in self.rows["CustomersTable"].items() if "name" in row}
 
     def stands(self, table: str, before: Document | None, row: Document | None) -> None:
-        """A row was written."""
+        """Judge a written row."""
         if table == "LedgerTable":
             self._posted(before, row)
         elif key := _KEYS.get(table):
@@ -54,14 +54,14 @@ class Standing(Judging["Run"]):
             self.ledger.append(row)
 
     def moment(self) -> None:
-        """A request was carried out."""
+        """Judge the rows after a request."""
         self._judge_ledger()
         self._judge_one()
         self._judge_order()
         while self.decided:
             own_id = self.decided.pop()
             row = self.applications[own_id]
-            # A setup that failed, or that somebody began by hand, is undone later.
+            # A failed or manually started setup is undone later.
             if row["status"] == "APPROVED" or (row["status"] == "REJECTED" and not self.run.meddled):
                 self.judge_end(own_id, row)
 
@@ -89,20 +89,20 @@ class Standing(Judging["Run"]):
                     self.broken(i.ONE, f"{number} customers of {who}")
 
     def _person(self, own_id: str) -> tuple[str, str]:
-        """Who applies, in a form of our own: the words of Latin letters, in any order."""
+        """Identify the applicant in a separate normal form: the words of Latin letters, in any order."""
         row = self.applications[own_id]
         plain = unicodedata.normalize("NFKD", row["name"].replace("'", "")).encode("ascii", "ignore").decode()
         return " ".join(sorted(re.findall(r"[a-z]+", plain.lower()))), row["date_of_birth"]
 
     def _judge_order(self) -> None:
-        """Who has an account or a card is a customer."""
+        """Check that everybody with an account or a card is a customer."""
         customers = {row["application_id"] for row in self.customers.values()}
         for own_id in self.applications.keys() - customers:
             if left := self.children(own_id):
                 self.broken(i.ORDER, f"{own_id} is no customer, and has {left}")
 
     def children(self, own_id: str) -> list[str]:
-        """What stands below the customer."""
+        """Return the standing rows below the customer."""
         accounts = [row for row in self._own("AccountsTable", own_id) if row["status"] == "Open"]
         cards = [row for row in self._own("CardsTable", own_id) if row["status"] != "Cancelled"]
         active = self.run.active_cards(own_id)
@@ -112,7 +112,7 @@ class Standing(Judging["Run"]):
         return [row for row in self.rows[table].values() if row["application_id"] == own_id]
 
     def judge_end(self, own_id: str, row: Document) -> None:
-        """Whether all stands of an application, or nothing."""
+        """Judge that all effects of an application stand, or none."""
         customer = [one for one in self.customers.values() if one["application_id"] == own_id]
         accounts = [one for one in self._own("AccountsTable", own_id) if one["status"] == "Open"]
         cards = [one for one in self._own("CardsTable", own_id) if one["status"] == "Active"]

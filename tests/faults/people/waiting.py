@@ -1,4 +1,4 @@
-"""What a machine waits for: the answer to a token, and the end of its child."""
+"""Waits of a machine: for the answer to a token, and for the end of its child."""
 
 import json
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ from tests.faults.people import schedule as s
 from tests.faults.people.executing import Executing
 from tests.faults.seams import Document
 
-# What Step Functions says to the token of a closed task. On AWS it is usually the first, whatever has closed it.
+# Step Functions' errors for the token of a closed task. On AWS it is usually the first, whatever has closed it.
 _CLOSED = ("TaskTimedOut", "TaskTimedOut", "TaskTimedOut", "TaskDoesNotExist", "InvalidToken")
 
 
 @dataclass
 class Waiting(Executing):
-    """ended: flags of executions, by ARN."""
+    """The waits of a run. ended: flags of executions, by ARN."""
 
     ended: dict[str, Flag] = field(default_factory=dict)
 
     def callback(self, _: str, document: Document, token: str, state: Document) -> Any:
-        """waitForTaskToken: each attempt has a token of its own, and fails with the function."""
+        """Run waitForTaskToken: each attempt has a separate token, and fails if the function fails."""
         visit = self.visit
         assert visit is not None
         began = self.simulation.now
@@ -38,7 +38,7 @@ class Waiting(Executing):
         return json.loads(info["result"])
 
     def answer_token(self, request: Document) -> Any:
-        """SendTaskSuccess: the first answer to a task that waits is taken, and no other."""
+        """Run SendTaskSuccess: a waiting task accepts the first answer, and no other."""
         info = stepfunctions._task_tokens.get(request["taskToken"])
         if info is None or info["event"].is_set:
             return stepfunctions.error_response_json(self.chance.choice(_CLOSED), "the task is closed", 400)
@@ -52,7 +52,7 @@ class Waiting(Executing):
     # Parent and child.
 
     def child(self, document: Document) -> Any:
-        """startExecution.sync:2. Who starts a running execution of the same name and input waits for that one."""
+        """Run startExecution.sync:2. Starting a running execution with the same name and input waits for that one."""
         visit = self.visit
         assert visit is not None
         request = stepfunctions._nested_start_execution_request(document)
@@ -82,11 +82,11 @@ class Waiting(Executing):
         }
 
     def flag(self, arn: str) -> Flag:
-        """Set when the execution ends."""
+        """Return a flag that is set when the execution ends."""
         return self.ended.setdefault(arn, Flag(self.simulation))
 
     def stop(self, execution: Document, status: str) -> None:
-        """Of a parent: Step Functions tries to stop its child, too, and may fail to."""
+        """Stop an execution. For a parent, Step Functions tries to stop its child, too, and may fail to."""
         if execution["status"] == "RUNNING" and "child" in execution:
             self._stop_later(execution["child"])
         super().stop(execution, status)

@@ -1,1 +1,1 @@
-"""The explorer plays a hot SKU: a few orders of it at once, its shards, and operators, in virtual time."""
+"""The explorer of a hot SKU: a few orders of it at once, its shards, and operators, in virtual time."""

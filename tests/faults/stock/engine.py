@@ -1,4 +1,4 @@
-"""The order saga and its functions, each environment of them with its own idea of the shards; and operators."""
+"""The order saga and its functions, each environment with its own view of the shards; and operators."""
 
 import types
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,7 +23,7 @@ _STATES = ("ProcessOrder", "ProcessPayment", "ReserveInventory", "ReleaseInvento
 
 
 class Engine(shared.Engine):
-    """conflicts: the database, in which transactions take a while."""
+    """An engine with a contended database. conflicts: the database, in which transactions take a while."""
 
     conflicts: Conflicting
 

@@ -1,4 +1,4 @@
-"""What schedules of a hot SKU reach, and the hunt for a mutant."""
+"""Collects the coverage of hot-SKU schedules, and searches for a schedule that kills a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from tests.faults.stock.schedule import Schedule
 
 @dataclass
 class Totals(totals.Totals):
-    """As Outcome has them, of all schedules. orders: schedules by the number of orders."""
+    """Sums of the fields of Outcome, over all schedules. orders: schedules by the number of orders."""
 
     spread: int = 0
     conflicts: int = 0
@@ -38,7 +38,7 @@ class Totals(totals.Totals):
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails."""
+    """Apply the mutant in this process, and play schedules until one fails."""
     return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 

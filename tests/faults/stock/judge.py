@@ -1,4 +1,4 @@
-"""Judges stock by its rows, as the writes made them, at every moment."""
+"""Judges stock by its rows, as written, at every moment."""
 
 import re
 from collections import Counter
@@ -34,7 +34,10 @@ _EXPECTED = ("OutOfStock",)
 
 
 class Judge(Judging["Run"]):
-    """rows: of the Inventory table. initial: pieces by SKU. seen: totals by SKU, during each call of a step."""
+    """Judges stock.
+
+    rows: of the Inventory table. initial: pieces by SKU. seen: totals by SKU, during each call of a step.
+    """
 
     def __init__(self, run: "Run") -> None:
         super().__init__(run)
@@ -46,19 +49,19 @@ class Judge(Judging["Run"]):
         self._changed: list[str] = []
 
     def rows_of(self, sku: str) -> dict[str, int]:
-        """Pieces by row, however the first one counts them."""
+        """Return pieces by row, regardless of the count in the first row."""
         names = (f"STOCK#{sku}", f"STOCK#{sku}#")
         return {key: row["on_hand"] for key, row in self.rows.items() if key == names[0] or key.startswith(names[1])}
 
     def begin(self) -> None:
-        """The stock is written; from here on it is conserved."""
+        """Start judging: the stock is written, and is conserved from here on."""
         for sku in self.run.plan.stock:
             self.initial[sku] = self._totals[sku] = sum(self.rows_of(sku).values())
 
     # Rows.
 
     def wrote(self, table: str, _: Document | None, new: Document | None) -> None:
-        """A row was written or deleted; its transaction may go on."""
+        """Note a row that was written or deleted; its transaction may still be running."""
         if table != "InventoryTable":
             return
         key = (new or _ or {})["pk"]["S"]
@@ -69,7 +72,7 @@ class Judge(Judging["Run"]):
         self._changed.append(key)
 
     def moment(self) -> None:
-        """A request was carried out."""
+        """Judge the rows after a request."""
         if not self._changed or not self.initial:
             return
         changed, self._changed = self._changed, []
@@ -99,7 +102,7 @@ class Judge(Judging["Run"]):
             self.broken(COUNTED, f"{sku}: {count} are counted, there are {sorted(rows)}")
 
     def _judge_change(self, row: Document) -> None:
-        """The totals are still those before it."""
+        """Judge a changed row. The totals are still the previous ones."""
         if row.get("kind") in {"add", "set"} and "is" in row:
             before, after = self._totals[row["sku"]], sum(self.rows_of(row["sku"]).values())
             if (row["was"], row["is"]) != (before, after):
@@ -123,7 +126,7 @@ class Judge(Judging["Run"]):
             totals.add(self._totals[sku])
 
     def answered(self, invocation: Invocation, answer: Document) -> None:
-        """A call has ended; it is still watched."""
+        """Judge the response of a call that has ended and is still watched."""
         body = answer["body"] if answer.get("error") else {}
         if invocation.function != "ReserveInventoryFunction" or body.get("errorType") != "OutOfStock":
             return
@@ -136,7 +139,7 @@ class Judge(Judging["Run"]):
     # The end.
 
     def at_last(self) -> None:
-        """Nothing is in flight."""
+        """Judge the end, when nothing is in flight."""
         listed = {row["sku"]: (row["on_hand"], row["shards"]) for row in stock.listed(self.run.engine.operators)}
         truth = {sku: (sum(self.rows_of(sku).values()), len(self.rows_of(sku))) for sku in self.initial}
         if listed != truth:

@@ -95,7 +95,7 @@ def _released_to_nowhere() -> AbstractContextManager[None]:
 
 
 def _added(table: InventoryTable, sku: str, shard: int, pieces: int) -> Any:
-    """Pieces that are added to a row even if it is not there."""
+    """Add pieces to a row even if it does not exist."""
     return {
         "Update": {
             "TableName": table.name,
@@ -162,7 +162,7 @@ def _overwritten() -> AbstractContextManager[None]:
 
 @MUTANTS("an addition that is made twice", breaks.CONSERVED, focus=_ADDED)
 def _added_twice() -> AbstractContextManager[Any]:
-    """Its row is neither looked for nor a condition."""
+    """The row is neither read nor checked by a condition."""
     noted, patches = stock._noted, ExitStack()
     patches.enter_context(replaced(stock, "_noted", lambda *given: without_condition(noted(*given))))
     patches.enter_context(replaced(Stack, "row", lambda *_, **__: None))
@@ -182,7 +182,7 @@ def _listed() -> AbstractContextManager[None]:
 
 
 def without_values(action: Any) -> Any:
-    """An update without its condition, and without what only the condition uses."""
+    """Return an update without its condition, and without values that only the condition uses."""
     ((kind, parameters),) = without_condition(action).items()
     values = {":pieces": parameters["ExpressionAttributeValues"][":pieces"]}
     return {kind: {**parameters, "ExpressionAttributeValues": values}}

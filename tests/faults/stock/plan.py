@@ -1,4 +1,4 @@
-"""What a schedule asks for: a few orders of one SKU or two, and operators who change its stock and its shards."""
+"""The requests of a schedule: a few orders of one SKU or two, and operators who change its stock and its shards."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ MAX_ROWS = 5
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """document: the saga's input. at: when it is placed. released: seconds after its end, if somebody undoes it."""
+    """An order. document: the saga's input. at: when it is placed. released: seconds after its end, if it is undone."""
 
     document: Mapping[str, Any]
     at: float
@@ -31,7 +31,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """kind: shard, add or set. number: of rows or pieces."""
+    """A command. kind: shard, add or set. number: of rows or pieces."""
 
     kind: str
     number: int
@@ -40,7 +40,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """stock: pieces by SKU and row. environments: of the functions, each with its own idea of the shards."""
+    """The plan of a schedule. stock: pieces by SKU and row.
+
+    environments: of the functions, each with its own view of the shards.
+    """
 
     stock: Mapping[str, Sequence[int]]
     orders: Sequence[Ordered]
@@ -58,7 +61,7 @@ def plan(schedule: Schedule) -> Plan:
 
 
 def _rows(chance: random.Random, pieces: int) -> list[int]:
-    """The pieces, in one row or by chance in some."""
+    """Distribute the pieces: all in one row, or at random over some."""
     rows = chance.choice((1, 1, 2, 3, 4, MAX_ROWS))
     found = [0] * rows
     for _ in range(pieces):

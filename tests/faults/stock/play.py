@@ -1,4 +1,4 @@
-"""Plays one schedule to its end, and judges it on the way."""
+"""Plays one schedule to its end, judging it along the way."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ from tests.faults.stock.schedule import Schedule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(totals.Outcome):
-    """orders: number of them. spread: whether the SKU began with shards. conflicts: transactions that lost.
+    """Result of a schedule.
 
-    reached: what happened that few schedules reach.
+    orders: number of them. spread: whether the SKU began with shards. conflicts: transactions that lost.
+    reached: events that few schedules reach.
     """
 
     orders: int
@@ -29,7 +30,7 @@ class Outcome(totals.Outcome):
 
 @cache
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     return started(Engine)
 
 
@@ -68,7 +69,7 @@ def _live(run: Run) -> None:
     for command in run.plan.commands:
         run.spawn(partial(run.command, command), command.at)
     run.simulation.run(until=DAY)
-    # As a recovery does it, or the sweep that starts one.
+    # As a recovery does, or the sweep that starts one.
     for order in run.plan.orders:
         execution = run.engine.execution(order.order_id)
         if execution is None or execution["status"] != "SUCCEEDED":

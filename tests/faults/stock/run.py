@@ -1,4 +1,4 @@
-"""One run of a schedule: orders, operators, and what undoes an order."""
+"""One run of a schedule: orders, operators, and compensations of orders."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ _TRIES = 12
 
 @dataclass
 class Run(shared.Executing):
-    """Asked by the engine at each seam. commanding: commands that are being carried out. undone: ids of orders."""
+    """A run; hooks of the engine at each seam. commanding: commands in progress. undone: ids of orders."""
 
     TEARS: ClassVar = False
 
@@ -53,14 +53,14 @@ class Run(shared.Executing):
         return {**self.engine.handlers, _COMMAND: self._command}
 
     def environment(self) -> Inventory:
-        """Any environment of the function."""
+        """Return any environment of the function."""
         return self.chance.choice(self.environments)
 
     def between_rows(self) -> float:
-        """Seconds between two rows of a batch."""
+        """Return the seconds between two rows of a batch."""
         return self.chance.choice((0.0005, 0.002, 0.01, 0.05))
 
-    # What is asked for.
+    # Requests
 
     def place(self, order: Ordered) -> None:
         """Start the saga, and undo it later if it is planned."""
@@ -71,7 +71,7 @@ class Run(shared.Executing):
         assert status == 200, body
 
     def undo(self, order: Ordered) -> None:
-        """Call ReleaseInventory until it answers, as a recovery does."""
+        """Call ReleaseInventory until it succeeds, as a recovery does."""
         name = f"undo.ReleaseInventory@{order.order_id}"
         for number in range(_TRIES):
             answer = self.invoke("ReleaseInventoryFunction", order.document, name)
@@ -82,7 +82,7 @@ class Run(shared.Executing):
         self.judge.broken(ENDS, f"{name} never answers: {answer['body']}")
 
     def command(self, command: Command) -> None:
-        """An operator repeats a command until it has an answer. The last tries meet no fault."""
+        """Repeat a command, as an operator, until it has a response. The last tries meet no fault."""
         self.commands += 1
         self.commanding += 1
         number_of_it, others = self.commands, self.commanding > 1
@@ -118,7 +118,7 @@ class Run(shared.Executing):
     # States and invocations.
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
-        """A Task state, with what may end its execution before it and after it."""
+        """Run a Task state, with possible ends of its execution before and after it."""
         actor = self.simulation.current
         assert actor is not None
         state = context["State"]["Name"]
@@ -163,7 +163,7 @@ class Run(shared.Executing):
         return True
 
     def status_changed(self, event: Document) -> None:
-        """The order's end: somebody may undo it."""
+        """Undo the order after its end, in some runs."""
         detail = json.loads(event["Detail"])
         if detail["status"] == "RUNNING":
             return
@@ -173,7 +173,7 @@ class Run(shared.Executing):
             self.spawn(partial(self.undo, order), order.released)
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Judge a written row; its transaction may still be running."""
         self.judge.wrote(table.removeprefix(self.engine.stack.prefix), old, new)
 
     def carried_out(self, *_: object) -> None:
@@ -181,7 +181,7 @@ class Run(shared.Executing):
 
 
 def ends(run: Run) -> Counter[str]:
-    """How many orders ended in which way."""
+    """Count the ends of orders."""
     found = Counter[str]()
     for order in run.plan.orders:
         execution = run.engine.execution(order.order_id)

@@ -1,4 +1,4 @@
-"""A schedule of a hot SKU: the faults that only stock knows."""
+"""Schedules of a hot SKU, with the faults that only stock has."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -7,7 +7,7 @@ from tests.faults.actors import schedule as shared
 
 SHARDED_AT, RELEASED_AT = "operator shards at", "released at"
 
-# At one AWS call, beside those of all actors.
+# Faults at one AWS call, in addition to those of all actors.
 CALL_KINDS = {
     SHARDED_AT: "an operator changes the number of shards meanwhile",
     RELEASED_AT: "somebody releases any of the orders meanwhile",
@@ -17,7 +17,7 @@ KINDS = {kind: why for kind, why in shared.kinds(CALL_KINDS).items() if kind not
 
 
 class Schedule(shared.Schedule):
-    """seed: decides the stock, the orders, how everything interleaves, and unless they are listed, the faults."""
+    """A schedule. seed: decides the stock, the orders, the interleaving and, unless they are listed, the faults."""
 
     NAME: ClassVar[str] = "stock"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

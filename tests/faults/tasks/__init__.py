@@ -1,1 +1,1 @@
-"""The explorer of tasks: their items, a few at once, through every fault, and again after a retry."""
+"""The explorer of tasks: runs their items, a few at once, through every fault, and again after a retry."""

@@ -19,7 +19,7 @@ from tests.kit.engines.in_process import replace
 if TYPE_CHECKING:
     from tests.faults.tasks.run import Run
 
-# Items of a creation's transaction, so that a few take several.
+# Items per transaction of a creation, so that a few items take several transactions.
 _AT_ONCE = 2
 
 
@@ -48,6 +48,6 @@ class Engine(shared.Engine):
         replace(tasks.table, "AT_ONCE", _AT_ONCE)
         replace(tasks.creation, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
         replace(tasks.finalizing, "time", self.long_waits)
-        # In fewer steps, because each one is two calls.
+        # In fewer steps, because each step is two calls.
         replace(tasks.finalizing, "_PAUSE", 10)
         replace(runtime.sweep, "random", STEADY)

@@ -1,4 +1,4 @@
-"""Executions of the machine, their iterations, and what ends them from outside."""
+"""Executions of the machine, their iterations, and their ends from outside."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from tests.faults.tasks.plan import plan
 
 @dataclass
 class Executing(Iterating):
-    """Asked by the engine of state machines."""
+    """Hooks of the engine of state machines."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -28,14 +28,14 @@ class Executing(Iterating):
         return self.judge
 
     def label(self, task_id: str) -> str:
-        """A short name of a task: its number."""
+        """Return a short name of a task: its number."""
         return self._labels.setdefault(task_id, str(len(self._labels) + 1))
 
     # The work of items.
 
     @contextmanager
     def working(self, key: str) -> Iterator[None]:
-        """An invocation does the work of an item. key: of the work."""
+        """Mark the invocation that does the work of an item. key: of the work."""
         current = self.simulation.current
         assert current is not None
         awaited = bool(current.notes.get("visit")) and "late" not in current.notes
@@ -54,7 +54,7 @@ class Executing(Iterating):
     # States.
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
-        """A Task state, with what may end its execution before it and after it."""
+        """Run a Task state, with possible ends of its execution before and after it."""
         actor = self.simulation.current
         assert actor is not None
         own, state = context["Execution"]["Input"], context["State"]["Name"]

@@ -1,4 +1,4 @@
-"""Judges tasks by their rows, as the writes made them, and by what their work has done."""
+"""Judges tasks by their rows, as written, and by the effects of their work."""
 
 import hashlib
 import json
@@ -37,10 +37,11 @@ _OPEN = {"CREATED", "PROCESSING"}
 
 
 class Judge(Judging["Run"]):
-    """tasks: rows by id; items: by id and number; of a task that TTL has not deleted. gone: ids of the others.
+    """Judges tasks.
 
+    tasks: rows by id; items: by id and number; for tasks that TTL has not deleted. gone: ids of the others.
     done: how often the work of a key was done. works: how often that of an item was. working: keys by actor.
-    alarms: by execution. hurried: executions with one that was raised during a call of RetryTask.
+    alarms: by execution. hurried: executions whose alarm was raised during a call of RetryTask.
     ends: attempts that have ended, by execution.
     """
 
@@ -64,7 +65,7 @@ class Judge(Judging["Run"]):
     # Rows.
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Judge a written row; its transaction may still be running."""
         sk = (new or old or {}).get("sk", {}).get("S", "")
         if table != "TasksTable" or not sk.startswith("TASK#"):
             return
@@ -134,14 +135,14 @@ class Judge(Judging["Run"]):
             self.broken(TRUE, f"{self.named(task_id, number)} is COMPLETED with {key}, and was done {done} times")
 
     def moment(self) -> None:
-        """A request was carried out: all of its writes, or none."""
+        """Judge the rows after a request, which has made all of its writes, or none."""
         while self._new:
             self._judge_whole(self._new.pop())
         while self._ended:
             self._judge_end(self._ended.pop())
 
     def _judge_whole(self, task_id: str) -> None:
-        """A task was created, of which nothing was seen before."""
+        """Judge that a task's creation was invisible until it was complete."""
         total, items = self.tasks[task_id]["total_items"], self.items.get(task_id, {})
         found = [items[number]["item"] if number in items else None for number in range(1, total + 1)]
         if found not in self.run.asked[task_id] and found not in self.run.asked[""]:
@@ -150,7 +151,7 @@ class Judge(Judging["Run"]):
             self.broken(WHOLE, f"{self.named(task_id)} begins with items that have run")
 
     def statuses(self, task_id: str) -> list[str]:
-        """Of the items of a task."""
+        """Return the statuses of a task's items."""
         total, items = self.tasks[task_id]["total_items"], self.items.get(task_id, {})
         return [str(items.get(number, {}).get("status")) for number in range(1, total + 1)]
 
@@ -199,7 +200,7 @@ class Judge(Judging["Run"]):
             self.broken(ONCE, f"{self.named(task_id, number)} is done {self.works[task_id, number]} times")
 
     def handled(self, task_id: str) -> None:
-        """A message of the queue was handled."""
+        """Judge a message of the queue that was handled."""
         row = self.tasks[task_id]
         if row["mode"] == QUEUE and row.get("error", {}).get("type") == QUEUE_OVER:
             self.broken(HANDLED, f"{self.named(task_id)} is {row['status']} in {row['attempt']}")
@@ -207,7 +208,7 @@ class Judge(Judging["Run"]):
     # Alarms.
 
     def alarmed(self, message: str) -> None:
-        """An alarm was raised."""
+        """Judge an alarm."""
         content = json.loads(message)["content"]
         self.alarms[content["execution"]] += 1
         if self.run.retrying:
@@ -221,7 +222,7 @@ class Judge(Judging["Run"]):
     # The end of a run.
 
     def at_last(self) -> None:
-        """Nothing happens any more."""
+        """Judge the end of a run, when nothing happens any more."""
         for task_id in self.tasks:
             if task_id not in self.gone:
                 self._judge_last(task_id)
@@ -250,12 +251,12 @@ class Judge(Judging["Run"]):
 
 
 def execution(task_id: str, attempt: int) -> str:
-    """The name of an attempt's execution."""
+    """Return the name of an attempt's execution."""
     return f"{_digest(task_id)}-{attempt}"
 
 
 def work_key(task_id: str, number: int, round: int) -> str:
-    """What names the work of an item."""
+    """Return the key of an item's work."""
     return f"{_digest(task_id)}-{number}-{round}"
 
 

@@ -30,11 +30,11 @@ MUTANTS = mutant = Mutants()
 _STOPPED = (s.ABORTED_AT, s.EXECUTION_TIMED_OUT_AT)
 _ITEM_STOPPED = ((r"^iterator@\d\.\d\.\d#1\.call[2-5]$", (*_STOPPED, s.SLOW)),)
 _ITEM_CUT = ((r"^iterator@\d\.\d\.\d#1\.call[3-6]$", (f.DIES_AFTER, f.ANSWER_LOST)),)
-# Its work is done, nobody is told, and no other invocation of the attempt finds out.
+# The work is done but unreported, and no other invocation of the attempt finds out.
 _ITEM_LOST = ((r"^iterator@\d\.1\.\d#1\.call4$", (f.DIES_AFTER,)), (r"^iterator@\d\.1\.\d#[2-9]$", (f.ERROR_BEFORE,)))
 _ITEM_TWICE = ((r"^iterator@\d\.\d\.\d#1$", (f.ABANDONED,)), (r"^iterator@\d\.\d\.\d#\d\.call", (s.SLOW,)))
 _REDRIVEN = ((r"^(start|finish)@\d\.\d$", (f.ABORTED_AFTER,)), (r"^end@\d\.\d#1$", (s.REDRIVEN,)))
-# Its event waits for an invocation that works on.
+# The end event waits for an invocation that is still working.
 _REDRIVEN_LATE = (
     *_ITEM_STOPPED,
     (r"^end@\d\.\d#1$", (s.REDRIVEN,)),
@@ -80,7 +80,7 @@ def _swallowed() -> AbstractContextManager[None]:
     ),
 )
 def _unfenced() -> AbstractContextManager[None]:
-    """An event of an earlier attempt that comes late ends the attempt that runs."""
+    """A late event of an earlier attempt ends the running attempt."""
     finish = Finalization.finish
 
     def any_attempt(self: Any, key: Any, _: int, at: Any, **given: Any) -> Any:
@@ -107,7 +107,7 @@ def _asks_once() -> AbstractContextManager[None]:
 
 @mutant("a late iterator that overwrites", breaks.FORWARD, breaks.FINAL, breaks.CUT, breaks.TRUE, focus=_ITEM_TWICE)
 def _overwrites() -> AbstractContextManager[None]:
-    """A write of an item does not compare it with what was read."""
+    """A write of an item does not check that the item is unchanged since it was read."""
     update = TasksTable.update
 
     def unconditional(self: Any, key: Any, condition: str, assign: Any, *, values: Any, **more: Any) -> bool:
@@ -183,7 +183,7 @@ def _unleased() -> AbstractContextManager[None]:
 
 @mutant("a lease that is forgotten before its task", breaks.ONCE, focus=_ITEM_LOST)
 def _forgotten() -> AbstractContextManager[None]:
-    """A retry after 95 days takes an unknown outcome for work that was never begun."""
+    """A retry after 95 days mistakes an unknown outcome for work that was never begun."""
     stack = ExitStack()
     play.engine()
     table = items().leases._backend.table
@@ -207,7 +207,7 @@ def _crowded() -> AbstractContextManager[None]:
 
 @mutant("counters of the attempt instead of the task", breaks.COUNTERS)
 def _of_attempt() -> AbstractContextManager[None]:
-    """They count what this attempt has run, not what its retries have left."""
+    """The counters count what this attempt has run, not what its retries have left."""
     end = TasksTable.end
 
     def counted(self: Any, task: Any, status: Any, values: Mapping[str, Any], at: Any) -> bool:
@@ -222,11 +222,11 @@ def _of_attempt() -> AbstractContextManager[None]:
     "a redriven message of a task that was given up", breaks.HANDLED, focus=((r"^message#1$", (MESSAGE_REDRIVEN,)),)
 )
 def _given_up() -> AbstractContextManager[None]:
-    """It is taken for handled, as that of any task that has ended."""
+    """The message is taken for handled, like that of any task that has ended."""
     return replaced(Task, "gave_up", False)
 
 
 @mutant("a repeated retry that retries again", breaks.ANSWERS)
 def _retries_again() -> AbstractContextManager[None]:
-    """Of two calls for the failures of one attempt, the second one begins another attempt."""
+    """The second of two calls for the failures of one attempt begins another attempt."""
     return replaced(tasks.recovery, "_is_retried", lambda *_: False)

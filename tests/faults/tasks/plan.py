@@ -1,4 +1,4 @@
-"""What a schedule asks for: a task of up to five items, perhaps another one by the queue, and retries."""
+"""The requests of a schedule: a task of up to five items, perhaps another one by the queue, and retries."""
 
 import random
 from collections.abc import Sequence
@@ -11,17 +11,18 @@ from tests.faults.tasks.schedule import Schedule
 TENANT = "tenant1"
 TASK, QUEUED = "t-1", "q-1"
 TYPES = ("repeatable", "resolved", "held")
-"""Whether an item's work may be done again; if not, the outside system is asked for the outcome, or a person."""
+"""Types of work: repeatable; or its outcome is asked of the outside system, or of an operator."""
 GOOD, BAD, DEFECT = "good", "bad", "defect"
-"""What becomes of an item: its work is done, is refused each time, or fails with an error that nobody foresaw."""
+"""Fates of an item: its work is done, is refused each time, or fails with an unforeseen error."""
 _DAYS = (0, 0, 0, 0, 1, 40, 88.5, 95)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """task: a request. callers: of CreateTask, by their moments; other: of them asks for other items under the id.
+    """The plan of a schedule. task: a request.
 
-    retries: how many times an operator retries what has failed. limit: items at once. message: of the queue, or None.
+    callers: moments of CreateTask calls; other: which of them asks for other items under the id.
+    retries: how many times an operator retries the failures. limit: items at once. message: of the queue, or None.
     """
 
     task: Document
@@ -48,7 +49,7 @@ def plan(schedule: Schedule) -> Plan:
 
 
 def days(chance: random.Random) -> float:
-    """That pass before a retry."""
+    """Days that pass before a retry."""
     return chance.choice(_DAYS)
 
 

@@ -1,4 +1,4 @@
-"""Plays one schedule to its end, and judges it on the way."""
+"""Plays one schedule to its end, judging it along the way."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -21,7 +21,10 @@ _EXECUTIONS_EXPIRE = 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(totals.Outcome):
-    """items: by status. retried: attempts after the first. refused: calls that were. alarms: that were raised."""
+    """Result of a schedule.
+
+    items: by status. retried: attempts after the first. refused: refused calls. alarms: raised alarms.
+    """
 
     items: Counter[str]
     retried: int
@@ -31,7 +34,7 @@ class Outcome(totals.Outcome):
 
 @cache
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     return started(Engine)
 
 
@@ -68,7 +71,7 @@ def _live(run: Run) -> None:
 
 
 def _retry(run: Run) -> None:
-    """An operator retries what has failed; perhaps twice at once, or the same failures again later."""
+    """Retry the failures, as an operator; perhaps twice at once, or the same failures again later."""
     for task_id in run.failed():
         attempt = run.judge.tasks[task_id]["attempt"]
         seen = run.chance.choice((None, attempt))
@@ -83,7 +86,7 @@ def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
 
 
 def _rest(run: Run) -> None:
-    """Days may pass: executions are forgotten, and of what has expired TTL deletes a part."""
+    """Let days pass, in some runs: Step Functions forgets executions, and TTL deletes some expired rows."""
     passed = days(run.chance)
     run.simulation.now += passed * DAY
     if passed > _EXECUTIONS_EXPIRE:

@@ -21,19 +21,20 @@ _QUEUE = {"receives": 5, "visible_after": 400}
 
 @dataclass
 class Run(Executing):
-    """Asked by the engine at each seam. asked: items of calls, by task id; by "" of those without one.
+    """A run; hooks of the engine at each seam.
 
-    refused: calls that were. retrying: calls of RetryTask that have no answer yet.
+    asked: items of calls, by task id; "" for calls without an id.
+    refused: refused calls. retrying: calls of RetryTask that have no response yet.
     """
 
     asked: dict[str, list[list[Document]]] = field(default_factory=lambda: defaultdict(list))
     refused: int = 0
     retrying: int = 0
 
-    # What is asked for.
+    # Requests
 
     def create(self, request: Document) -> None:
-        """Call CreateTask until it gives an answer that is final."""
+        """Call CreateTask until its response is final."""
         self.asked[request.get("task_id", "")].append(request["items"])
         name = "CreateTask" if request is not self.plan.other else "CreateOther"
         answer = self._until_final("CreateTaskFunction", request, name)
@@ -45,7 +46,7 @@ class Run(Executing):
             self.judge.broken(ANSWERS, f"{name}: {answer['body']}, and there is no such task")
 
     def retry(self, task_id: str, attempt: int | None = None) -> None:
-        """An operator calls RetryTask. attempt: whose failures were seen."""
+        """Call RetryTask, as an operator. attempt: whose failures were seen."""
         seen = {"attempt": attempt} if attempt else {}
         request = {"tenant_code": TENANT, "task_id": task_id, **seen}
         self.retrying += 1
@@ -71,7 +72,7 @@ class Run(Executing):
             self.judge.broken(ANSWERS, f"{error}: {answer['body']['errorMessage']}")
 
     def failed(self) -> list[str]:
-        """The tasks that an operator may retry."""
+        """Return the tasks that an operator may retry."""
         return [
             one
             for one, row in self.judge.tasks.items()
@@ -95,7 +96,7 @@ class Run(Executing):
         self.retry(self._any_task())
 
     def stray(self) -> None:
-        """Somebody calls any function of the machine, for any attempt and item, under the right name or another."""
+        """Call any function of the machine, for any attempt and item, under the right name or another."""
         task_id, attempt = self._any_task(), self.later.randint(1, 3)
         own = {"tenant_code": TENANT, "task_id": task_id, "attempt": attempt}
         name = self.later.choice((execution(task_id, attempt), execution(task_id, 1), "other"))
@@ -116,7 +117,7 @@ class Run(Executing):
     # The stream, and events.
 
     def wrote(self, table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written; its transaction may go on."""
+        """Judge a written row; its transaction may still be running."""
         self.judge.wrote(table.removeprefix(self.engine.stack.prefix), old, new)
 
     def carried_out(self, *_: object) -> None:
@@ -136,7 +137,7 @@ class Run(Executing):
     # The queue.
 
     def message(self, body: Document) -> None:
-        """A message comes until it is handled, or goes to the dead-letter queue."""
+        """Deliver a message until it is handled, or goes to the dead-letter queue."""
         self.asked[body["task_id"]].append([body["item"]])
         deliver = partial(self._comes, body)
         kind = self.fault_at("message#1", [*s.MESSAGE_KINDS], 12)
@@ -148,7 +149,7 @@ class Run(Executing):
         deliver()
 
     def _killed(self, body: Document) -> None:
-        """Its function begins with the message, and is killed at any call."""
+        """Begin with the message, and be killed at any call."""
         event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
         invocation = Invocation("TaskAction#0", "TaskActionFunction", json.dumps(event))
         self.spawn(partial(setattr, invocation, "dead", True), self.later.uniform(0, 0.3))

@@ -1,4 +1,4 @@
-"""A schedule of tasks: the faults that only tasks know."""
+"""Schedules of tasks, with the faults that only tasks have."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -8,13 +8,13 @@ from tests.faults.actors import schedule as shared
 RETRY_AT, SWEEP_AT, STRAY_AT = "operator retries at", "sweep runs at", "stray call at"
 MESSAGE_TWICE, MESSAGE_REDRIVEN = "message twice:", "message redriven:"
 
-# At one AWS call, beside those of all actors.
+# Faults at one AWS call, in addition to those of all actors.
 CALL_KINDS = {
     RETRY_AT: "an operator runs RetryTask meanwhile",
     SWEEP_AT: "the sweep runs meanwhile",
     STRAY_AT: "somebody calls any function of tasks meanwhile, for any attempt and item",
 }
-# At one message of the queue.
+# Faults at one message of the queue.
 MESSAGE_KINDS = {
     MESSAGE_TWICE: "it is delivered again, minutes later or at once",
     MESSAGE_REDRIVEN: "its function is killed, and an operator redrives it from the dead-letter queue hours later",
@@ -23,7 +23,7 @@ KINDS = shared.kinds(CALL_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, shared
 
 
 class Schedule(shared.Schedule):
-    """seed: decides the tasks, how everything interleaves, and unless they are listed, the faults."""
+    """A schedule. seed: decides the tasks, the interleaving and, unless they are listed, the faults."""
 
     NAME: ClassVar[str] = "tasks"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

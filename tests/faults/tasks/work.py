@@ -1,4 +1,4 @@
-"""The work of items: a call of an outside system that does it again at every call."""
+"""The work of items: a call of an outside system that repeats the work at every call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,13 +27,13 @@ class Unanswered(TransientError):
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):
-    """An item."""
+    """The content of an item."""
 
     text: str
 
 
 def types(engine: Any) -> list[TaskType]:
-    """For plan.TYPES."""
+    """Return the task types of plan.TYPES."""
 
     def made(_environment: Any, _clients: Any) -> Callable[[Text, Run], Document]:
         return lambda item, run: _done(engine, item, run)
@@ -64,7 +64,7 @@ def _done(engine: Any, item: Text, run: Run) -> Document:
 
 
 def _asked(engine: Any, operation: str, answer: Callable[[], object]) -> Any:
-    """A client without retries."""
+    """Call the outside system through a client without retries."""
     engine.call(f"{_SERVICE}.{operation}")
     found: list[object] = []
     try:

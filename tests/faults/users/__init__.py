@@ -1,1 +1,1 @@
-"""The explorer of the user import: each row's user is created once, and has its outcome."""
+"""The explorer of the user import: checks that each row's user is created once, and that each row has its outcome."""

@@ -27,9 +27,9 @@ _UNTHROTTLED = {"requests_per_second": 1e6, "burst": 1_000_000}
 
 @dataclass(frozen=True)
 class Made:
-    """A user, as Connect was asked for it. identity: as of a plan's row. by: the import and the row; None for a person.
+    """A user created by a call. identity: as of a plan's row. by: the import and the row; None for a person.
 
-    at: of the run. again: whether the row's outcome was recorded when Connect was asked.
+    at: of the run. again: whether the row's outcome was recorded when Connect was called.
     """
 
     user: Resource
@@ -42,7 +42,7 @@ class Made:
 
 @dataclass
 class Outside:
-    """Of one run. now: seconds since it began. made: every user that there ever was, by id."""
+    """Connect in one run. now: seconds since it began. made: every user that ever existed, by id."""
 
     now: Callable[[], float]
     settings: Settings
@@ -65,7 +65,7 @@ class Outside:
     def answer(
         self, operation: str, parameters: Document, by: tuple[str, int] | None = None, *, again: bool = False
     ) -> Answer:
-        """Messages repeat the input, as Connect's may."""
+        """Answer a request. Messages repeat the input, as Connect's may."""
         if by and not self._throttle.admits(operation, self.settings):
             return refusal("ThrottlingException", 429)
         try:
@@ -90,7 +90,7 @@ class Outside:
 
 
 class Client(wire.Client):
-    """As botocore's, with one try. Errors pass the hook that is registered, with their messages."""
+    """Replaces botocore's client, with one try. Errors pass the registered hook, with their messages."""
 
     hooks: tuple[Callable[..., None], ...] = ()
 

@@ -64,7 +64,7 @@ class Engine(shared.Engine):
         simulation = self.on.simulation
         return Backoff(until, self._now, simulation.sleep, self.on.chance.random)
 
-    # What others do.
+    # Actions of others
 
     def stored(self) -> list[str]:
         return [key for bucket, key in s3._object_versions if bucket == self.bucket]
@@ -74,11 +74,11 @@ class Engine(shared.Engine):
         return found
 
     def put(self, key: str, data: bytes) -> str:
-        """Returns the version."""
+        """Put an object. Returns its version."""
         return str(s3._put_object(self.bucket, key, data, {})[1]["x-amz-version-id"])
 
     def remove(self, key: str) -> None:
-        """The object, with all its versions."""
+        """Remove an object, with all its versions."""
         s3._buckets[self.bucket]["objects"].pop(key, None)
         s3._object_versions.pop((self.bucket, key), None)
 
@@ -92,7 +92,7 @@ class Engine(shared.Engine):
 
 
 class _Logger:
-    """Every line, with its fields."""
+    """Keeps every log line, with its fields."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

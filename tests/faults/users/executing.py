@@ -1,4 +1,4 @@
-"""Executions of the machine, their rows, what ends them from outside, and Connect's answers."""
+"""Executions of the machine, their rows, their ends from outside, and Connect's responses."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ _BUSY = b"<Error><Code>ConditionalRequestConflict</Code><Message>busy</Message><
 
 @dataclass
 class Executing(Iterating):
-    """Asked by the engine of state machines. at_last: whether no more faults are drawn.
+    """Hooks of the engine of state machines. at_last: whether no more faults are drawn.
 
     refused_notices: by import.
     """
@@ -46,20 +46,20 @@ class Executing(Iterating):
         return self.judge
 
     def label(self, import_id: str) -> str:
-        """A short name of an import: its number."""
+        """Return a short name of an import: its number."""
         return self._labels.setdefault(import_id, str(len(self._labels) + 1))
 
     def fault_at(self, place: str, kinds: Any, weight: float = 1) -> str:
         return "" if self.at_last else super().fault_at(place, kinds, weight)
 
     def started(self, run: Callable[[], None]) -> None:
-        """Nobody cuts it off, even if a row of another import was about to run."""
+        """Start without being cut off, even if a row of another import was about to run."""
         self.spawn(run, self.chance.uniform(0.02, 0.2), cut=None)
 
     # States.
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any:
-        """A Task state, with what may end its execution before it and after it."""
+        """Run a Task state, with possible ends of its execution before and after it."""
         actor = self.simulation.current
         assert actor is not None
         state = context["State"]["Name"]
@@ -71,7 +71,7 @@ class Executing(Iterating):
         return self.stay(visit, self.state_fault(place, state, kinds, 1), run)
 
     def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
-        """The Map. If it fails as a whole, its iterations are cut off, and functions go on."""
+        """Run the Map. If it fails as a whole, its iterations are cut off, but functions continue."""
         place = f"CreateUsers@{self.label(context['Execution']['Name'])}"
         if not self.state_fault(place, "CreateUsers", [*s.MAP_KINDS], 3):
             return super().items(state, document, execution, context)
@@ -129,7 +129,7 @@ class Executing(Iterating):
     # Calls.
 
     def call_weight(self, operation: str) -> float:
-        """The other operations are called more often."""
+        """Lower the weight of the other operations, which are called more often."""
         return 4 if operation in {"CreateUser", "SearchUsers", "PutObject"} else 1
 
     def _call_kinds(self, invocation: Invocation) -> list[str]:
@@ -153,13 +153,13 @@ class Executing(Iterating):
         return super()._sent_with_fault(kind, notes, service, send, body)
 
     def row(self) -> tuple[str, int]:
-        """Whose call it is: the import, and the row; 0 for none."""
+        """The import and the row of the current call; 0 for no row."""
         assert self.simulation.current is not None
         event = json.loads(self.simulation.current.notes["invocation"].event)
         return event.get("import_id", ""), int(event.get("row", "0").partition(":")[0])
 
     def writer(self) -> Invocation:
-        """Whose request is carried out, perhaps long after the invocation."""
+        """The invocation whose request is executed, perhaps long after it ended."""
         assert self.simulation.current is not None
         found: Invocation = self.simulation.current.notes["writer"]
         return found
@@ -172,7 +172,7 @@ class Executing(Iterating):
             self.judge.instances()
 
     def wrote(self, _table: str, _old: Document | None, new: Document | None) -> None:
-        """A record was written."""
+        """Note a written record."""
         self.judge.wrote(new)
 
 

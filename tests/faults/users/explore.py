@@ -1,4 +1,4 @@
-"""What schedules of user imports reach, and the hunt for a mutant."""
+"""Collects the coverage of user import schedules, and searches for a schedule that kills a mutant."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from tests.faults.users.schedule import Schedule
 
 @dataclass
 class Totals(totals.Totals):
-    """As Outcome has them, of all schedules."""
+    """Sums of the fields of Outcome, over all schedules."""
 
     users: int = 0
     rows: Counter[str] = field(default_factory=Counter)
@@ -31,7 +31,7 @@ class Totals(totals.Totals):
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails."""
+    """Apply the mutant in this process, and play schedules until one fails."""
     return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 

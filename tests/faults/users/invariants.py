@@ -4,7 +4,7 @@ TRUE = (
     "a success is the user that Connect holds for this row: its cells, its file, its password unless it says otherwise"
 )
 CODE = "a row fails for what is wrong with it, or for a fault"
-# A later attempt that may not look up what an earlier one did says so: then the code is of the lookup.
+# A later attempt whose lookup of an earlier one is refused reports that: then the code is that of the lookup.
 HARMLESS = "a code that says that Connect did nothing has no user, unless SearchUsers does not show it or is refused"
 DEFECT = "no fault that passes ends a row or an import in UnexpectedFailure"
 ONCE = "an import creates no user of a row again whose outcome it has recorded"

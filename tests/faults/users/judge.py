@@ -1,4 +1,4 @@
-"""Judges user imports by what Connect, the bucket and the records hold, after every write."""
+"""Judges user imports by the contents of Connect, the bucket and the records, after every write."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HEADER = ["No.", "CSVRowNumber", "result", "UserId", "UserArn", "errorMessage"]
 _UNKNOWN, _PASSWORD_NOT_SET, _EXISTS = "NotRegistered", "PasswordNotSet", "UserExists"
 _TAG = "stepwise-stack"
-# What Connect answers if it did nothing, and the fault that makes it do so.
+# Connect's errors if it did nothing, and the faults that cause them.
 _INJECTED = {"UserQuotaExceeded": s.FULL, "ConnectDenied": s.DENIED, "InstanceNotFound": s.MISSING}
 _HARMLESS = {*_INJECTED, _EXISTS, "ConnectRefused"}
 _REFUSED = {"InvalidImport", "InvalidHeader", "UnclosedQuote", "NoImportFile", "InvalidResultFile", "WrongEncoding"}
@@ -31,8 +31,9 @@ _RUNTIME = "States.Runtime"
 
 @dataclass
 class Import:
-    """asked: its input. at: when the Initialize began that pinned its file. key, version, origin, file: that it pinned.
+    """One import.
 
+    asked: its input. at: when the Initialize began that pinned its file. key, version, origin, file: the pinned ones.
     announced: whether it has a result. registered: its last result with outcomes. status, error: of its execution.
     """
 
@@ -59,8 +60,9 @@ class Import:
 
 
 class Judge(Judging["Run"]):
-    """imports: by name. rows: by code, of all results. told: notices, by import. recorded: rows with an outcome.
+    """Judges imports.
 
+    imports: by name. rows: by code, of all results. told: notices, by import. recorded: rows with an outcome.
     refused: when the machine was told that a row has failed.
     """
 
@@ -75,7 +77,7 @@ class Judge(Judging["Run"]):
         self._seen: set[str] = set()
 
     def passes(self, what: str, text: str) -> None:
-        """A text goes where others may read it."""
+        """Judge a text that goes where others may read it."""
         if SECRET in text.lower():
             self.broken(breaks.SECRET, f"{what}: {text[:200]}")
 
@@ -89,7 +91,7 @@ class Judge(Judging["Run"]):
                 self.recorded.add((name, int(rest.partition("#")[0])))
 
     def answered(self, call: str, answer: str) -> None:
-        """call: names the calls that must all get this answer."""
+        """Judge a response. call: names the calls that must all get this response."""
         if self._answers.setdefault(call, answer) != answer:
             self.broken(breaks.SAME, f"{call.partition('/')[0]}: {self._answers[call]}, and then {answer}")
 
@@ -103,7 +105,7 @@ class Judge(Judging["Run"]):
                 self.broken(breaks.STARTED, f"{len(same)} imports of one upload")
 
     def started(self, name: str) -> None:
-        """StartUserImport has answered that it started this import."""
+        """Note that StartUserImport reports that it started this import."""
         if name not in self.imports:
             self.broken(breaks.STARTED, "an upload that is said to have started an import has started none")
 
@@ -149,7 +151,7 @@ class Judge(Judging["Run"]):
     # Connect.
 
     def user_made(self, made: Made) -> None:
-        """A user has been created."""
+        """Judge a created user."""
         if made.by is None:
             return
         self.passes("a tag", json.dumps(made.asked["Tags"]))
@@ -165,7 +167,7 @@ class Judge(Judging["Run"]):
             self.broken(breaks.ANNOUNCED, where)
 
     def instances(self) -> None:
-        """Connect was asked for an instance."""
+        """Note that Connect was asked for an instance."""
         standing = [
             one
             for one in self.run.outside.account._instances.values()
@@ -175,13 +177,13 @@ class Judge(Judging["Run"]):
             self.broken(breaks.INSTANCE, f"{len(standing)} instances")
 
     def _made_by(self, name: str) -> list[Made]:
-        """The users that an import has made, and that are still there."""
+        """Return the users that an import has created and that still exist."""
         standing = {user_id for one in self.run.outside.account.instances() for user_id in one.users}
         made = (self.run.outside.made[user_id] for user_id in standing)
         return [one for one in made if one.by and one.by[0] == name]
 
     def is_own(self, made: Made, row: Row, origin: str) -> bool:
-        """Whether this is the user of a row, in whichever version of the file."""
+        """True if this is the user of a row, in any version of the file."""
         return bool(made.by) and made.identity == row.identity and self._origin(made) == origin
 
     def _origin(self, made: Made) -> str:
@@ -190,7 +192,7 @@ class Judge(Judging["Run"]):
     # Results.
 
     def moment(self) -> None:
-        """A request was carried out."""
+        """Judge the results after a request."""
         for key in self.run.engine.stored():
             versions = self.run.engine.versions(key)
             if "UserCreateResult_" not in key:
@@ -264,7 +266,7 @@ class Judge(Judging["Run"]):
             self.broken(breaks.CODE, where)
 
     def _has_user(self, one: Import, number: str) -> bool:
-        """Whether a row had made its user when it failed, and could know: SearchUsers shows it, and was not refused."""
+        """True if a failed row had created its user, and could know: SearchUsers shows it, and was not refused."""
         later = rf"UserCreate@{self.run.label(one.name)}\.{number}#(?!1\.)\d+\."
         lookups = (fault for fault in self.run.faults.injected if fault.kind in s.USER_KINDS)
         if self.run.plan.lag or any(re.match(later, fault.at) for fault in lookups):
@@ -273,7 +275,7 @@ class Judge(Judging["Run"]):
         return any(made.by == row and made.at <= self.refused.get(row, 0) for made in self._made_by(one.name))
 
     def _may_be(self, code: str) -> bool:
-        """Whether a fault explains the code of a row."""
+        """True if a fault explains the code of a row."""
         if code in _INJECTED:
             kinds = {fault.kind for fault in self.run.faults.injected}
             return _INJECTED[code] in kinds or self.run.was_reset
@@ -298,7 +300,7 @@ class Judge(Judging["Run"]):
     # The end.
 
     def at_last_import(self, last: Import | None) -> None:
-        """last: an import without a fault."""
+        """Judge the last import, which is without a fault."""
         for one in self.imports.values():
             if one.status == "RUNNING":
                 self.broken(breaks.ENDS, self.run.label(one.name))

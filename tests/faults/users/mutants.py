@@ -42,7 +42,7 @@ _MAP_FAILED = ((r"^CreateUsers@", (u.MAP_FAILS,)),)
 
 @contextmanager
 def _edited(state: str, **fields: Any) -> Iterator[None]:
-    """Another definition of a state."""
+    """Deploy a changed definition of a state."""
     engine = play.engine()
     machine = stepfunctions._state_machines[engine.stack.arn(engine.MACHINE)]
     before, definition = machine["definition"], json.loads(machine["definition"])
@@ -71,13 +71,13 @@ def _elsewhere() -> AbstractContextManager[None]:
 
 @mutant("a passing refusal, taken for a defect", breaks.DEFECT, focus=((_REGISTER, (u.CONFLICTING,)),))
 def _not_retried() -> AbstractContextManager[None]:
-    """As NoSuchUpload was."""
+    """A temporary refusal fails the import, as NoSuchUpload once did."""
     return replaced(runtime.objects, "_TRANSIENT", frozenset())
 
 
 @mutant("a first result that overwrites whatever is there", breaks.NEWEST, breaks.FINAL)
 def _overwrites_first() -> AbstractContextManager[None]:
-    """The key belongs to the import that announced last, not to the newest."""
+    """The key then belongs to the import that announced last, not to the newest one."""
     return replaced(Files, "announce", _put)
 
 
@@ -126,7 +126,7 @@ def _not_looked_up() -> AbstractContextManager[None]:
 
 @mutant("an outcome that is not asked of Connect", breaks.TRUE, focus=_LOST)
 def _made_up() -> AbstractContextManager[None]:
-    """What the attempt before has done is taken for granted."""
+    """The previous attempt is assumed to have succeeded."""
     return replaced(_Row, "resolve", lambda _: Happened(":unknown"))
 
 

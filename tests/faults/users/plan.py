@@ -1,4 +1,4 @@
-"""What a schedule imports: a file of users, its newer versions, and who else imports it."""
+"""The imports of a schedule: a file of users, its newer versions, and who else imports it."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tests.faults.users.schedule import Schedule
 
 SECRET = "hush"
-"""In every cell that nobody may see."""
+"""Content of every secret cell."""
 
 COLUMNS = ("No.", "username", "default_password", "first_name", "last_name", "email", "security_profile")
 UPLOADED, BY_HAND = "TestFile_20261122.csv", "manual/TestFile_20261122.csv"
@@ -45,13 +45,14 @@ class Row:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What makes its user: everything but the password."""
+        """The values that make its user: everything except the password."""
         return (self.username, self.first_name, self.last_name, self.email, self.profile or DEFAULT_PROFILE)
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """header: the names of its columns. gap: rows of empty cells before each row. padding: empty columns at the end.
+    """A file. header: the names of its columns. gap: rows of empty cells before each row. padding: empty columns at the
+    end.
 
     open: the last row opens a quote.
     """
@@ -74,18 +75,18 @@ class File:
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Of the rows."""
+        """Numbers of the rows."""
         return range(self.gap + 1, (self.gap + 1) * len(self.rows) + 1, self.gap + 1)
 
     @property
     def refusals(self) -> set[str]:
-        """The errors of an import of the file."""
+        """Errors of an import of the file."""
         wrong = {"InvalidHeader"} if self.header != COLUMNS else set()
         return wrong or ({"UnclosedQuote"} if self.open else set())
 
     @property
     def codes(self) -> list[str]:
-        """Why each row is refused, whatever stands; empty if it is not."""
+        """Return the reason to refuse each row, regardless of existing users; empty if there is none."""
         first: dict[str, int] = {}
         for number, row in enumerate(self.rows):
             if not row.extra:
@@ -93,7 +94,7 @@ class File:
         return [self._code(number, row, first) for number, row in enumerate(self.rows)]
 
     def row(self, number: int) -> tuple[Row | None, str]:
-        """The row with this number, and its code; None if there is none."""
+        """Return the row with this number, and its code; None if there is none."""
         known = zip(self.numbers, self.rows, self.codes, strict=True)
         return next(((row, code) for of, row, code in known if of == number), (None, ""))
 
@@ -105,10 +106,11 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """own_instance: whether the import creates its instance. others: who else starts an import, and when.
+    """The plan of a schedule.
 
-    lag: seconds until SearchUsers finds a user. throttles: whether Connect takes two calls a second.
-    taken: users that a person made before. rests: retries that follow, each after so many days.
+    own_instance: whether the import creates its instance. others: who else starts an import, and when.
+    lag: seconds until SearchUsers finds a user. throttles: whether Connect accepts only two calls a second.
+    taken: users that a person created before. rests: retries that follow, each after this many days.
     """
 
     first: File
@@ -152,7 +154,7 @@ def plan(schedule: Schedule) -> Plan:
 
 
 def newer(chance: random.Random, file: File) -> File:
-    """A version of the file that somebody has worked on."""
+    """Return a version of the file that somebody has edited."""
     rows = list(file.rows)
     for number, row in enumerate(rows):
         match chance.choice(("", "", "", "password", "name", "right", "wrong")):
@@ -172,7 +174,7 @@ def newer(chance: random.Random, file: File) -> File:
 
 
 def worked_on(chance: random.Random, file: File) -> File:
-    """The file as a spreadsheet, or damage, leaves it."""
+    """Return the file as a spreadsheet, or damage, leaves it."""
     padding = chance.choice(((), (), ("",), ("", " ")))
     return replace(file, gap=chance.choice((0, 0, 1, 2)), padding=padding, open=chance.random() < 0.04)
 

@@ -1,4 +1,4 @@
-"""Plays one schedule to its end, and judges it on the way."""
+"""Plays one schedule to its end, judging it along the way."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _FILES_EXPIRE, _OLD_VERSIONS_EXPIRE, _REDRIVABLE, _EXECUTIONS_EXPIRE = 8, 1, 14,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(totals.Outcome):
-    """rows: by code, of all results. users: that imports have created."""
+    """Result of a schedule. rows: by code, of all results. users: those that imports have created."""
 
     rows: Counter[str]
     users: int
@@ -28,7 +28,7 @@ class Outcome(totals.Outcome):
 
 @cache
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     return started(Engine)
 
 
@@ -60,7 +60,7 @@ def _live(run: Run) -> None:
 
 
 def _look(run: Run) -> None:
-    """The newest version is imported once more, and nothing goes wrong."""
+    """Import the newest version once more, without faults."""
     run.at_last = True
     run.simulation.now += run.plan.lag
     file = File(run.latest.get(run.key, run.plan.first).rows, COLUMNS)
@@ -75,7 +75,7 @@ def _let_it_go_on(run: Run, *, impatient: bool = False) -> None:
 
 
 def _rest(run: Run, days: float) -> None:
-    """Days may pass: the bucket deletes files and old versions, and of what has expired TTL deletes a part."""
+    """Let days pass, in some runs: the bucket deletes files and old versions, and TTL deletes some expired rows."""
     run.simulation.now += days * DAY
     for key in run.engine.stored():
         if days >= _FILES_EXPIRE and ("UserCreateResult_" not in key or key.startswith("manual/")):

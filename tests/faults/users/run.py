@@ -1,4 +1,4 @@
-"""One run of a schedule: uploads, others who import, persons in Connect, operators."""
+"""One run of a schedule: uploads, other importers, persons in Connect, operators."""
 
 import json
 from dataclasses import dataclass, field
@@ -19,8 +19,9 @@ _OF_RESETS = {"ConnectRefused", "InstanceAliasInUse", "InstanceNotFound", "Insta
 
 @dataclass
 class Run(Executing):
-    """Asked by the engine at each seam. files: by key and version. latest: by key. removed: whether any was.
+    """A run; hooks of the engine at each seam.
 
+    files: by key and version. latest: by key. removed: whether any was removed.
     was_reset: whether an import with `reset` was started.
     """
 
@@ -36,17 +37,17 @@ class Run(Executing):
         self.variables = {"CONNECT_INSTANCE_ARNS": self.given, "ALLOW_RESET": "true"}
 
     def _given_instance(self) -> str:
-        """The ARN of one that is there before."""
+        """Return the ARN of an existing instance."""
         parameters = {"IdentityManagementType": "CONNECT_MANAGED", "InstanceAlias": "given"}
         self.outside.answer("CreateInstance", parameters)
         instance = self.outside.account.instances()[0]
         instance.finalized_at = instance.profiles_at = instance.created_at
         return instance.arn
 
-    # Who imports.
+    # Imports
 
     def first(self) -> None:
-        """The first version of the file is there, and its import begins, perhaps twice."""
+        """Provide the first version of the file, and begin its import, perhaps twice."""
         for _ in range(self.plan.taken):
             self.person()
         version = self.upload(self.key, self.plan.first)
@@ -56,7 +57,7 @@ class Run(Executing):
             self._tell_of(self.key, version) if self.plan.uploaded else self.start(version)
 
     def upload(self, key: str, file: File) -> str:
-        """Returns the version."""
+        """Upload a file. Returns its version."""
         version = self.engine.put(key, file.data)
         self.files[key, version] = self.latest[key] = file
         if key != BY_HAND:
@@ -64,44 +65,44 @@ class Run(Executing):
         return version
 
     def _tell_of(self, key: str, version: str) -> None:
-        """The bucket tells of an upload."""
+        """Send the bucket's event of an upload."""
         detail = {"bucket": {"name": self.engine.bucket}, "object": {"key": key, "version-id": version}}
         event = {"DetailType": "Object Created", "Source": "aws.s3", "Detail": json.dumps(detail), "Resources": []}
         self.tell("StartUserImport", str(len(self.files)), {**event, "Account": ACCOUNT, "Region": REGION})
 
     def start(self, version: str = "", key: str = "", **more: Any) -> None:
-        """Somebody starts an import by hand."""
+        """Start an import by hand."""
         self.counts["by hand"] += 1
         named = {"key": key or self.key, "version_id": version} if version else {}
         self.engine.start_by_hand(f"by-hand-{self.counts['by hand']}", json.dumps({**named, **more}))
 
     def newer(self) -> None:
-        """A newer version of the file is uploaded, and imported."""
+        """Upload a newer version of the file, and import it."""
         version = self.upload(self.key, newer(self.later, self.latest.get(self.key, self.plan.first)))
         if not self.plan.uploaded:
             self.start(version)
 
     def again(self) -> None:
-        """Somebody imports the same version, under another name."""
+        """Import the same version under another name."""
         if versions := [version for key, version in self.files if key == self.key]:
             self.start(versions[-1])
 
     def other(self) -> None:
-        """The same users are in another file."""
+        """Import the same users from another file."""
         self.upload(_OTHER, self.latest.get(self.key, self.plan.first))
 
     def newest(self) -> None:
         self.start()
 
     def reset(self) -> None:
-        """Only if the import creates its own instance."""
+        """Import with `reset`, only if the import creates its own instance."""
         self.was_reset = True
         self.start(reset=True)
 
     # Others.
 
     def person(self) -> None:
-        """A person creates a user in Connect, of a name in the file."""
+        """Create a user in Connect, as a person, with a name in the file."""
         account = self.outside.account
         for instance in account.instances():
             if instance.status(account.now()) == "ACTIVE" and account.now() >= instance.profiles_at:
@@ -120,7 +121,7 @@ class Run(Executing):
                 self.outside.answer("CreateUser", user)
 
     def delete(self) -> None:
-        """A person deletes a user in Connect."""
+        """Delete a user in Connect, as a person."""
         for instance in self.outside.account.instances():
             if instance.users:
                 user_id = self.later.choice(list(instance.users))
@@ -131,14 +132,14 @@ class Run(Executing):
         self.engine.remove(self.key)
 
     def redrive(self) -> None:
-        """An operator redrives an execution: rather one that was cut off than one that has failed by itself."""
+        """Redrive an execution, as an operator: preferably one that was cut off, not one that failed by itself."""
         found = [one for one in self.judge.imports.values() if one.status in _REDRIVABLE]
         cut_off = [one for one in found if one.status != "FAILED" or one.error == "States.Runtime"]
         if found:
             self.engine.redrive(self.later.choice(cut_off or found).name)
 
     def retry(self) -> None:
-        """The failed rows of a result run again, perhaps of a newer version."""
+        """Retry the failed rows of a result, perhaps of a newer version."""
         if keys := [key for key in self.engine.stored() if "UserCreateResult_" in key and self.engine.current(key)]:
             version, retry_of = "", self.later.choice(keys)
             if self.later.random() < 0.5 and self.key == BY_HAND:
@@ -146,7 +147,7 @@ class Run(Executing):
             self.start(version, retry_of=retry_of, **({"validate_only": True} if "_validate_only" in retry_of else {}))
 
     def sweep(self) -> None:
-        """User imports have no sweep."""
+        """Do nothing: user imports have no sweep."""
 
     def meanwhile(self, kind: str) -> None:
         works = {
@@ -159,10 +160,10 @@ class Run(Executing):
         if work := works.get(kind):
             self.spawn(work, bare=True)
 
-    # What may come of it.
+    # Possible outcomes
 
     def reasons(self, one: Import) -> set[str]:
-        """The errors with which an import may end without a fault."""
+        """Return the errors with which an import may end without a fault."""
         reasons = _OF_RESETS if self.was_reset else set()
         reasons = reasons | one.file.refusals | self.plan.first.refusals
         if one.asked.get("retry_of"):
@@ -170,7 +171,7 @@ class Run(Executing):
         return reasons | ({"NoImportFile"} if self.removed or not one.asked.get("version_id") else set())
 
     def standing(self, username: str) -> Made | None:
-        """The user who has this name now."""
+        """Return the user who has this name now."""
         for instance in self.outside.account.instances():
             if username in instance.usernames:
                 return self.outside.made[instance.usernames[username]]

@@ -1,4 +1,4 @@
-"""A schedule of user imports: the faults that only they know."""
+"""Schedules of user imports, with the faults that only they have."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -13,7 +13,7 @@ FULL, DENIED, MISSING = "instance full at", "Connect denies at", "not found at"
 CONFLICTING = "S3 conflict at"
 MAP_FAILS = "Map fails:"
 
-# At one call, beside those of all actors.
+# Faults at one call, in addition to those of all actors.
 CALL_KINDS = {
     UPLOAD_AT: "a newer version of the file is uploaded meanwhile",
     AGAIN_AT: "the same version is imported under another name meanwhile",
@@ -45,13 +45,13 @@ KINDS = {
     for kind, why in shared.kinds(
         CALL_KINDS, CONNECT_KINDS, USER_KINDS, PUT_KINDS, MAP_KINDS, PUBLISH_KINDS, shared.EVENT_KINDS
     ).items()
-    # It uses neither transactions nor batches.
+    # User imports use neither transactions nor batches.
     if kind not in shared.TRANSACTION_KINDS | shared.READ_KINDS
 }
 
 
 class Schedule(shared.Schedule):
-    """seed: decides the files, how everything interleaves, and unless they are listed, the faults."""
+    """A schedule. seed: decides the files, the interleaving and, unless they are listed, the faults."""
 
     NAME: ClassVar[str] = "users"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

@@ -1,1 +1,1 @@
-"""Webhooks under faults: notices of the queue, sweeps, receivers of every kind, and operators, in virtual time."""
+"""The explorer of webhooks: notices of the queue, sweeps, receivers of every kind, and operators, in virtual time."""

@@ -50,7 +50,7 @@ class Engine(shared.Engine):
         return self
 
     def create_machine(self, name: str) -> None:
-        """Webhooks have none."""
+        """Do nothing: webhooks have no machine."""
 
     def begin(self, run: "Run") -> None:
         super().begin(run)
@@ -100,7 +100,7 @@ class Engine(shared.Engine):
         return f"whsec_{base64.b64encode(self.on.new_id().hex.encode()).decode()}"
 
     def _post(self, address: Any, _ips: Any, deadline: Any, headers: Document, body: str) -> Any:
-        """A request to a receiver, as the HTTP client sends it."""
+        """Send a request to a receiver, as the HTTP client does."""
         self.call("receiver.Post")
         deadline.left()
         try:
@@ -126,7 +126,7 @@ class _Session(wire.Session):
 
 
 class _ParameterStore(wire.Client):
-    """Its parameters are kept in the run."""
+    """A Parameter Store whose parameters are kept in the run."""
 
     exceptions: ClassVar = types.SimpleNamespace(**_ERRORS)
 
@@ -147,4 +147,4 @@ def _resolve(_host: str, _port: int) -> list[str]:
 
 
 def _unread(*_: Any, **__: Any) -> None:
-    """Nobody reads it."""
+    """Keep nothing: nobody reads it."""

@@ -1,4 +1,4 @@
-"""What schedules of webhooks reach, and the hunt for a mutant."""
+"""Collects the coverage of webhook schedules, and searches for a schedule that kills a mutant."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tests.faults.webhooks.schedule import Schedule
 
 @dataclass
 class Totals(totals.Totals):
-    """As Outcome has them, of all schedules."""
+    """Sums of the fields of Outcome, over all schedules."""
 
     accepted: int = 0
     resent: int = 0
@@ -37,7 +37,7 @@ class Totals(totals.Totals):
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails."""
+    """Apply the mutant in this process, and play schedules until one fails."""
     return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 

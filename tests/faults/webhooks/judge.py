@@ -1,4 +1,4 @@
-"""Judges webhooks by their rows, as the writes made them, and by what receivers got."""
+"""Judges webhooks by their rows, as written, and by the messages that receivers got."""
 
 import base64
 import hashlib
@@ -26,22 +26,22 @@ _LEASED = {"owner", "next_try_at", "shard"}
 _NEXT = {"WAITING": {"WAITING", *_ENDED}}
 # A function reads a secret once a minute.
 _FRESH = 61
-# The longest that a request takes, in seconds.
+# The maximum duration of a request, in seconds.
 _REQUEST = 10
 # A write that hangs, or whose function does, lands at most this much later.
 _LANDS = 20 * MINUTE
 _SWEEPS = 1
 _PREFIX = "/stepwise/webhooks"
 type Name = tuple[str, str]
-"""Webhook and event."""
+"""Webhook id and event id."""
 
 
 @dataclass
 class Ledger:
-    """Of a delivery, since its row was written or an operator sent it again.
+    """A delivery, since its row was written or an operator sent it again.
 
-    claimed: when the lease was taken. accepted: by the receiver. answer: its last one. asked: until when it wants no
-    try. passed: clean sweeps since it is due. under_way: requests.
+    claimed: when the lease was taken. accepted: by the receiver. answer: the receiver's last one. asked: until when it
+    asks for no try. passed: clean sweeps since it is due. under_way: requests in flight.
     """
 
     opened: float
@@ -56,12 +56,13 @@ class Ledger:
 
 
 class Judge(Judging["Run"]):
-    """rows: of deliveries; webhooks: of subscriptions, with `since`. removed, disabled: moments, by webhook.
+    """Judges webhooks.
 
+    rows: of deliveries; webhooks: of subscriptions, with `since`. removed, disabled: moments, by webhook.
     unused: parameters that no subscription names, by key: when a sweep deletes them. kept: endpoints that a webhook has
     named: since when, and which. hangs: the last request to a receiver that was slow or unanswered, by subscriber.
-    delivered: the last message that was accepted, by webhook. ids: by status change. accepted: messages. resent:
-    deliveries that an operator sent again. ends: statuses of what has ended.
+    delivered: the last accepted message, by webhook. ids: by status change. accepted: messages. resent: deliveries
+    that an operator sent again. ends: statuses of what has ended.
     """
 
     def __init__(self, run: "Run") -> None:
@@ -93,7 +94,7 @@ class Judge(Judging["Run"]):
     # Subscriptions.
 
     def wrote(self, before: Document | None, row: Document | None) -> None:
-        """A row was written."""
+        """Judge a written row."""
         match (row or before or {})["kind"]:
             case "webhook":
                 self._wrote_webhook(before, row)
@@ -124,7 +125,7 @@ class Judge(Judging["Run"]):
             self._enabled(webhook_id)
 
     def _enabled(self, webhook_id: str) -> None:
-        """Ends its disabled period, if one is open."""
+        """End its disabled period, if one is open."""
         spans = self.disabled[webhook_id]
         spans[-1:] = [(begin, min(end, self.now)) for begin, end in spans[-1:]]
 
@@ -135,13 +136,13 @@ class Judge(Judging["Run"]):
             self.broken(i.DISABLED, f"{self.webhooks[webhook_id]['address']}, {self.now - good:.0f} s after a success")
 
     def _stopped(self, webhook_id: str, since: float, until: float) -> bool:
-        """Whether it was removed or disabled at a moment in between."""
+        """True if it was removed or disabled at a moment in between."""
         return any(since <= at <= until for at in self.removed[webhook_id]) or any(
             begin <= until and end >= since for begin, end in self.disabled[webhook_id]
         )
 
     def _began_to_name(self, webhook_id: str, row: Document) -> None:
-        """A subscription is new, or its secrets have changed."""
+        """Note a new subscription, or changed secrets."""
         held = self.run.parameters.get(_parameter(row))
         value = json.loads(held) if held else {"secrets": []}
         if not value["secrets"]:
@@ -163,7 +164,7 @@ class Judge(Judging["Run"]):
             self.run.due(self.unused[key])
 
     def printed(self, one: Subscriber, secret: str) -> None:
-        """A rotation has returned its newest secret."""
+        """Judge the newest secret, which a rotation has returned."""
         if not any(secret in value["secrets"] for _, value in self.kept[one.key.webhook_id]):
             self.broken(i.STEPS, f"r{one.number} has never had a secret that was returned")
 
@@ -216,7 +217,7 @@ class Judge(Judging["Run"]):
                 self.broken(i.PATIENT, f"{self._named(name)} is tried again at {row['next_try_at']}")
 
     def _taken(self, name: Name, before: Document, row: Document) -> None:
-        """A sender has taken the lease."""
+        """Judge a lease that a sender has taken."""
         again = before["retry_until"] != row["retry_until"]
         if "owner" in before and _moment(before["next_try_at"]) > self.now:
             self.broken(i.LEASE, f"{self._named(name)} is taken from its owner")
@@ -244,7 +245,7 @@ class Judge(Judging["Run"]):
         ledger, status = self.ledgers[name], row["status"]
         self.ends[status] += 1
         self.run.say(f"{self._named(name)} {status}: {row['last_outcome']}")
-        # What the function has read, perhaps before it hung.
+        # Data that the function has read, perhaps before it hung.
         since = min(ledger.claimed, self.now - (_LANDS if self.run.disturbed else MINUTE))
         late = self.now >= _moment(row["retry_until"]) - 3 * HOUR or ledger.asked >= _moment(row["retry_until"])
         true = {
@@ -262,7 +263,7 @@ class Judge(Judging["Run"]):
             self._judge_reached(name, ledger, row)
 
     def _judge_reached(self, name: Name, ledger: Ledger, row: Document) -> None:
-        """It was given up after a day. It could have been tried every three hours."""
+        """Judge a delivery that was given up after a day. It could have been tried every three hours."""
         one = self.run.plan.of(name[0])
         begin, end = max(0.0, self.now - 4 * HOUR), self.now
         swept = not (self.run.plan.sweepless[0] < end and self.run.plan.sweepless[1] > begin)
@@ -277,7 +278,7 @@ class Judge(Judging["Run"]):
 
     @contextmanager
     def sending(self, one: Subscriber, headers: Document, body: str) -> Iterator[Ledger | None]:
-        """A request has left, and is under way."""
+        """Judge a request that has left, and is in flight."""
         name = one.key.webhook_id, str(headers["webhook-id"])
         self._judge_signature(one, headers, body)
         if name not in self.rows:
@@ -315,7 +316,7 @@ class Judge(Judging["Run"]):
             self.broken(i.SIGNED, f"r{one.number}: {headers}")
 
     def answered(self, one: Subscriber, ledger: Ledger | None, status: int, after: str) -> None:
-        """A receiver has answered. after: as it said it."""
+        """Judge a receiver's response. after: its `Retry-After`."""
         self.run.say(f"r{one.number} answers {status} {after}".rstrip())
         if ledger is None:
             return
@@ -332,7 +333,7 @@ class Judge(Judging["Run"]):
     # Notices, sweeps and answers.
 
     def handled(self, began: float, notice: Document) -> None:
-        """The queue's function has taken a notice. began: when it was invoked."""
+        """Judge a notice that the queue's function has handled. began: when it was invoked."""
         key = (notice["type"], notice["tenant_code"], notice["id"], notice["status"], notice["attempt"])
         for webhook_id, webhook in self.webhooks.items():
             tenant = webhook["pk"].partition("#")[2] or None
@@ -349,7 +350,7 @@ class Judge(Judging["Run"]):
         return [name for name, row in self.rows.items() if "next_try_at" in row and _moment(row["next_try_at"]) <= at]
 
     def swept(self, began: float) -> None:
-        """A sweep has ended that no fault has hit. A receiver that hangs has its own time."""
+        """Judge a sweep that no fault has hit. A receiver that hangs has separate time."""
         of_each = Counter(name[0] for name in self.rows)
         for name in self.due(began):
             one = self.run.plan.of(name[0])
@@ -363,13 +364,13 @@ class Judge(Judging["Run"]):
                 self.broken(i.TIMELY, f"{self._named(name)} is due since {row['next_try_at']}")
 
     def subscribed(self, one: Subscriber) -> None:
-        """A call has answered that the subscription was made."""
+        """Judge a response that says that the subscription was created."""
         there, gone = self.webhooks.get(one.key.webhook_id), self.removed[one.key.webhook_id]
         if there is None and not any(at > self.now - HOUR for at in gone):
             self.broken(i.ANSWERS, f"r{one.number} was subscribed, and has no row")
 
     def at_last(self) -> None:
-        """Nothing happens any more."""
+        """Judge the end, when nothing happens any more."""
         for name, row in self.rows.items():
             if row["status"] not in _ENDED:
                 self.broken(i.ENDS, f"{self._named(name)} is {row['status']}")
@@ -380,7 +381,7 @@ class Judge(Judging["Run"]):
 
 
 def _parameter(row: Document) -> str:
-    """The name of the parameter that a subscription names."""
+    """Return the name of the parameter that a subscription names."""
     return f"{_PREFIX}/{row['webhook_id']}.{row['version']}"
 
 
@@ -393,7 +394,7 @@ def _epoch(moment: float) -> float:
 
 
 def _key(body: str) -> tuple[str, str | None, str, str, int]:
-    """What tells status changes apart."""
+    """Return the values that distinguish status changes."""
     whole = json.loads(body)
     data = whole["data"]
     return whole["type"].partition(".")[0], data["tenant_code"], data["id"], data["status"], data["attempt"]

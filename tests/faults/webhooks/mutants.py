@@ -42,14 +42,14 @@ _CRASHED = ((f"{_NOTIFIED}[23]$", (f.DIES_BEFORE, f.DIES_AFTER)),)
 
 @mutant("one limit for all receivers together", breaks.TIMELY)
 def _hidden() -> AbstractContextManager[None]:
-    """A past defect: what waits for a receiver that hangs hides the others' retries."""
+    """A past defect: deliveries to a hanging receiver hid the retries of the others."""
     due = WebhooksTable.due
     return replaced(WebhooksTable, "due", lambda self, at: itertools.islice(due(self, at), 1))
 
 
 @mutant("a backlog that is not sent, and drains as if it hung", breaks.TIMELY)
 def _drained() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: failures of an unsent backlog counted as hanging requests, which slowed its drain."""
     given_up = Deliveries._given_up
 
     def slowly(self: Any, delivery: Any, made: Try) -> Try:
@@ -63,7 +63,7 @@ def _drained() -> AbstractContextManager[None]:
 
 @mutant("a failure that does not see the success beside it", breaks.DISABLED)
 def _beside() -> AbstractContextManager[Any]:
-    """A past defect: a receiver that works was disabled."""
+    """A past defect: a working receiver was disabled."""
     note, stack = WebhooksTable.note_failure, ExitStack()
     days = 2.9, *(3.05 + number / 5000 for number in range(6))
     stack.enter_context(replaced(run, "plan", lambda _: _failing_days([(3.04 * DAY, FLAPS)], *days)))
@@ -72,7 +72,7 @@ def _beside() -> AbstractContextManager[Any]:
 
 
 def _failing_days(then: list[tuple[float, str]], *days: float) -> Plan:
-    """A receiver that fails at first. days: of the notices."""
+    """Plan a receiver that fails at first. days: of the notices."""
     one, chance = Subscriber(0, "tenant1", ["command"], [(0.0, FAILS), *then]), random.Random(1)  # noqa: S311
     notices = [(notice(chance, number, "tenant1"), [day * DAY]) for number, day in enumerate((0.0, *days))]
     return Plan([one], notices, [], (0, 0), 500)
@@ -80,7 +80,7 @@ def _failing_days(then: list[tuple[float, str]], *days: float) -> Plan:
 
 @mutant("a success that ends its delivery first", breaks.DISABLED, focus=((r"^Sweep.*call[45]$", (f.DIES_AFTER,)),))
 def _ended_first() -> AbstractContextManager[Any]:
-    """A past defect: after a crash in between, the failing days went on."""
+    """A past defect: after a crash in between, the failing days continued."""
 
     def delivered(self: Any, subscription: Subscription, delivery: Delivery, made: Try) -> Try:
         self._ended(delivery, Status.DELIVERED, made.outcome)
@@ -95,7 +95,7 @@ def _ended_first() -> AbstractContextManager[Any]:
 
 @mutant("a `Retry-After` beyond the calendar", breaks.ANSWERS)
 def _calendar() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: a date that overflows raised an error."""
 
     def after(text: str) -> int:
         if text.isdecimal():
@@ -112,19 +112,19 @@ def _calendar() -> AbstractContextManager[None]:
 
 @mutant("an expired row that swallows a new event", breaks.RECORDED)
 def _swallowed() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: the event was never recorded."""
     return replaced(WebhooksTable, "record", lambda self, delivery, _: self.put(delivery.values).applied)
 
 
 @mutant("a removed subscription whose deliveries wait for the next one", breaks.STOPPED)
 def _inherited() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: the next subscription sent the deliveries of the removed one."""
     return replaced(Subscription, "owns", lambda *_: True)
 
 
 @mutant("a lease that is checked before the secret is read", breaks.LEASE, focus=_FROZEN)
 def _checked_early() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: the lease could expire while the secret was read."""
     send = Deliveries.send
 
     def early(self: Any, subscription: Subscription, delivery: Delivery) -> Try:
@@ -143,7 +143,7 @@ def _checked_early() -> AbstractContextManager[None]:
     focus=((r"^SendWebhook.*call[34]$", (s.HELD,)), (r"^Notify.*call4$", (RESENT_AT,))),
 )
 def _resent_twice() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: a resend whose write landed twice reset the delivery again."""
     free = "attribute_exists(#pk) AND (attribute_not_exists(#owner) OR #next_try_at <= :now OR #owner = :seen)"
     return replaced(webhooks.table, "_FREE", free)
 
@@ -274,7 +274,7 @@ def _row_only() -> AbstractContextManager[None]:
 
 @mutant("a limit that is checked before the write only", breaks.LIMIT)
 def _counted_before() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: concurrent subscriptions exceeded the limit."""
 
     def changed(self: Any, row: Any, condition: str, values: Any, **assign: Any) -> Any:
         counts = assign.get("kind") == "webhooks"

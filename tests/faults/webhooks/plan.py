@@ -1,4 +1,4 @@
-"""What a schedule asks for: subscriptions, receivers that change, notices that come again, and operators."""
+"""The requests of a schedule: subscriptions, changing receivers, redelivered notices, and operators."""
 
 import random
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from webhooks.subscribing import webhook_id
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 WORKS, FLAPS, FAILS, BUSY, HANGS, GONE = "works", "flaps", "fails", "busy", "hangs", "gone"
-"""What a receiver does: accepts; accepts about half; refuses; asks for a pause; gives no answer; is gone."""
+"""Behavior of a receiver: accepts; accepts about half; refuses; asks for a pause; never responds; is gone."""
 CRAWLS, DRAGS = "crawls", "drags"
-"""It accepts, or refuses, just before the deadline."""
+"""The receiver accepts, or refuses, just before the deadline."""
 SLOW = frozenset({CRAWLS, DRAGS, HANGS})
 TENANTS = ("tenant1", "tenant2")
 _BAD = (FAILS, FAILS, BUSY, HANGS, HANGS, FLAPS, GONE)
@@ -22,7 +22,7 @@ _ACTIONS = ("resend", "resend", "remove", "resubscribe", "pause", "rotate", "tes
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """phases: what its receiver does from which moments on."""
+    """A subscriber. phases: its receiver's behavior, by start."""
 
     number: int
     tenant: str | None
@@ -43,10 +43,11 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """notices: each with the moments at which the queue delivers it. actions: of operators: moment, kind, subscriber.
+    """The plan of a schedule.
 
-    sweepless: from when until when no sweep runs. of_one: deliveries that a sweep takes of one receiver. reserved: of a
-    sweep's time, for its last tries, in ms. limit: of a tenant's subscriptions.
+    notices: each with the moments at which the queue delivers it. actions: of operators: moment, kind, subscriber.
+    sweepless: from when until when no sweep runs. of_one: deliveries that a sweep takes from one receiver.
+    reserved: of a sweep's time, for its last tries, in ms. limit: of a tenant's subscriptions.
     """
 
     subscribers: Sequence[Subscriber]
@@ -72,14 +73,14 @@ def plan(schedule: Schedule) -> Plan:
 
 
 def _few(chance: random.Random) -> Plan:
-    """A few notices, and receivers that may fail for minutes or hours."""
+    """Plan a few notices, and receivers that may fail for minutes or hours."""
     subscribers = [_subscriber(chance, number) for number in range(chance.choice((1, 2, 2, 3)))]
     moments = [chance.choice((0.0, 1.0, 30.0, 5 * MINUTE, HOUR)) for _ in range(chance.choice((1, 1, 2, 3)))]
     return _plan(chance, subscribers, [(notice(chance, n), _again(chance, at)) for n, at in enumerate(moments)])
 
 
 def _backlog(chance: random.Random) -> Plan:
-    """Many notices wait for one receiver, and a few for another one that begins to work."""
+    """Plan many notices for one receiver, and a few for another one that begins to work."""
     bad, until = chance.choice((HANGS, HANGS, FAILS)), chance.choice((30 * MINUTE, HOUR))
     first = Subscriber(0, TENANTS[0], ["command"], [(0.0, bad), (until, chance.choice((WORKS, WORKS, GONE)))])
     other = Subscriber(1, chance.choice((None, TENANTS[1])), ["command"], [(0.0, FAILS), (3 * MINUTE, WORKS)])
@@ -91,7 +92,7 @@ def _backlog(chance: random.Random) -> Plan:
 
 
 def _crowd(chance: random.Random) -> Plan:
-    """More lanes of receivers that are slow in every way than there are senders, and one receiver that works."""
+    """Plan more lanes of slow receivers of every kind than there are senders, and one receiver that works."""
     until = chance.choice((20 * MINUTE, HOUR))
     crowd = [
         Subscriber(
@@ -110,7 +111,7 @@ def _crowd(chance: random.Random) -> Plan:
 
 
 def _rush(chance: random.Random) -> Plan:
-    """More addresses of one tenant than are allowed, subscribed at once, and rotated by two operators at once."""
+    """Plan more addresses of one tenant than allowed, subscribed at once, and rotated by two operators at once."""
     tenant = chance.choice((None, TENANTS[0]))
     subscribers = [Subscriber(number, tenant, ["command"], [(0.0, WORKS)]) for number in range(3)]
     subscribers += subscribers[:1]
@@ -120,7 +121,7 @@ def _rush(chance: random.Random) -> Plan:
 
 
 def _days(chance: random.Random) -> Plan:
-    """A receiver fails for days, perhaps with a success in between."""
+    """Plan a receiver that fails for days, perhaps with a success in between."""
     end, between = chance.choice((2.5, 3.1, 3.6, 5.0)) * DAY, chance.choice((1.0, 2.5, 3.0)) * DAY
     good = chance.choice(((), ((between, WORKS), (between + 4 * HOUR, FAILS))))
     subscriber = Subscriber(0, TENANTS[0], ["command"], [(0.0, chance.choice((FAILS, HANGS))), *good, (end, WORKS)])
@@ -133,7 +134,7 @@ def _days(chance: random.Random) -> Plan:
 
 
 def _months(chance: random.Random) -> Plan:
-    """A notice comes again after its delivery's row has expired, and an operator sends again before or after that."""
+    """Plan a notice that is redelivered after its delivery's row has expired, and a resend before or after that."""
     subscribers = [_subscriber(chance, number) for number in range(chance.choice((1, 2)))]
     moments = [0.0, 90 * DAY + 5 * HOUR, 95 * DAY]
     notices = [(notice(chance, number), moments) for number in range(chance.choice((1, 2)))]
@@ -162,7 +163,7 @@ def _subscriber(chance: random.Random, number: int) -> Subscriber:
 
 
 def _again(chance: random.Random, at: float) -> list[float]:
-    """When the queue delivers it: perhaps twice."""
+    """Return when the queue delivers it: perhaps twice."""
     more = chance.choice((0.0, 0.5, 70.0, 10 * MINUTE, 2 * HOUR))
     return [at, at + more] if chance.random() < 0.3 else [at]
 

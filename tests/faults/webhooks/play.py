@@ -1,4 +1,4 @@
-"""Plays one schedule to its end, and judges it on the way."""
+"""Plays one schedule to its end, judging it along the way."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ _EXPIRE = 90 * DAY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(totals.Outcome):
-    """accepted: messages. resent: deliveries that an operator sent again. disabled: subscriptions. refused: calls."""
+    """Result of a schedule.
+
+    accepted: messages. resent: deliveries that an operator sent again. disabled: subscriptions. refused: calls.
+    """
 
     accepted: int
     resent: int
@@ -27,7 +30,7 @@ class Outcome(totals.Outcome):
 
 @cache
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     return started(Engine)
 
 

@@ -57,7 +57,7 @@ _AFTER = ("600", "18000", "Sun, 22 Nov 2026 12:00:00 GMT", "Fri, 31 Dec 9999 23:
 
 @dataclass
 class Run(shared.Executing):
-    """Asked by the engine at each seam. parameters: of Parameter Store. refused: calls that were."""
+    """A run; hooks of the engine at each seam. parameters: of Parameter Store. refused: refused calls."""
 
     TEARS: ClassVar = False
 
@@ -83,13 +83,13 @@ class Run(shared.Executing):
         return {**self.engine.handlers, COMMAND: self._command}
 
     def environment(self) -> Deliveries:
-        """Any environment of a function."""
+        """Return any environment of a function."""
         return self.chance.choice(self.environments)
 
     # The queue.
 
     def notice(self, number: int, document: Document) -> None:
-        """The queue has a message; if it goes to the dead-letter queue, somebody redrives it."""
+        """Put a message in the queue; redrive it if it goes to the dead-letter queue."""
         for _ in range(3):
             if self.received("NotifyWebhooksFunction", f"NotifyWebhooks@{number}", document, **_QUEUE):
                 return
@@ -99,7 +99,7 @@ class Run(shared.Executing):
     # Sweeps.
 
     def due(self, at: float) -> None:
-        """Something is due then: the next sweep is at the full minute. Sweeps that find nothing are left out."""
+        """Schedule work for the next sweep, at the full minute. Sweeps that find nothing are skipped."""
         tick = math.ceil(max(at, self.simulation.now) / MINUTE) * MINUTE
         begin, end = self.plan.sweepless
         tick = math.ceil(end / MINUTE) * MINUTE if begin <= tick < end else tick
@@ -124,7 +124,7 @@ class Run(shared.Executing):
     # Operators.
 
     def operate(self, one: Subscriber) -> None:
-        """What operators do with a subscription, one after the other."""
+        """Run the operators' actions on a subscription, one after the other."""
         for moment, kind in sorted((moment, kind) for moment, kind, other in self.plan.actions if other is one):
             self.simulation.sleep(max(0, moment - self.simulation.now))
             self.act(kind, one)
@@ -183,7 +183,7 @@ class Run(shared.Executing):
         return {"webhook_id": one.key.webhook_id, **tenant}
 
     def command(self, kind: str, one: Subscriber) -> Document:
-        """An operator repeats a command until it has an answer. Nobody else repeats it."""
+        """Repeat a command, as an operator, until it has a response. Nothing else repeats it."""
         event = json.dumps({"kind": kind, "subscriber": one.number})
         name = f"{kind}@{one.number}"
 
@@ -197,7 +197,7 @@ class Run(shared.Executing):
         return self._until_final(lambda: self.invoke(function, request, name))
 
     def _until_final(self, call: Callable[[], Document]) -> Document:
-        """The answer to a call that is repeated until it is final."""
+        """Repeat a call until its response is final."""
         for number in range(_TRIES):
             answer = call()
             error = answer["body"]["errorType"] if answer.get("error") else ""
@@ -277,7 +277,7 @@ class Run(shared.Executing):
     # Outside.
 
     def receive(self, url: str, deadline: Any, headers: Document, body: str) -> Answer:
-        """A request has left."""
+        """Receive a request that has left."""
         one = next(one for one in self.plan.subscribers if one.url == url)
         does = one.does(self.simulation.now)
         with self.judge.sending(one, headers, body) as ledger:
@@ -296,7 +296,7 @@ class Run(shared.Executing):
         return status, {"Retry-After": after} if after else {}, b""
 
     def parameter(self, operation: str, parameters: Document) -> Answer:
-        """Parameter Store's answer."""
+        """Answer for Parameter Store."""
         name, held = parameters["Name"], self.parameters.get(parameters["Name"])
         if operation == "PutParameter":
             if held is not None and not parameters["Overwrite"]:
@@ -313,24 +313,24 @@ class Run(shared.Executing):
     # What happens.
 
     def wrote(self, _table: str, old: Document | None, new: Document | None) -> None:
-        """A row was written."""
+        """Judge a written row."""
         row = new or old or {}
         self._written[row["sk"]["S"]] = (self.simulation.now, old)
         try:
             self.judge.wrote(plain(old) if old else None, plain(new) if new else None)
         except Exception as error:
-            # The handler that writes would take it for its own.
+            # The handler that writes would take the request for its own.
             self.simulation.errors.append(error)
 
     def carried_out(self, *_: object) -> None:
-        """Each write is judged by itself."""
+        """Do nothing: each write is judged separately."""
 
     def reads_late(self) -> bool:
         actor = self.simulation.current
         return actor is not None and actor.notes.get("fault") == s.STALE_AT
 
     def as_before(self, items: list[Document], due: Document) -> list[Document]:
-        """What the index of due deliveries shows without the writes of the last seconds."""
+        """Return what the index of due deliveries shows without the writes of the last seconds."""
         recent = {key: old for key, (at, old) in self._written.items() if at > self.simulation.now - _STALE}
         before = [old for old in recent.values() if old and old.get("next_try_at", {"S": "~"})["S"] <= due["S"]]
         return [*(item for item in items if item["sk"]["S"] not in recent), *before]

@@ -1,4 +1,4 @@
-"""A schedule of webhooks: the faults that only webhooks know."""
+"""Schedules of webhooks, with the faults that only webhooks have."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -10,7 +10,7 @@ STALE_AT = "stale index at"
 RESENT_AT, PAUSED_AT, REMOVED_AT, SWEEP_AT = "resent at", "paused at", "removed at", "sweep runs at"
 CHANGED_AT = "changed at"
 
-# At one AWS call or request, beside those of all actors.
+# Faults at one AWS call or request, in addition to those of all actors.
 CALL_KINDS = {
     RESENT_AT: "an operator sends any delivery again meanwhile",
     PAUSED_AT: "an operator disables any subscription meanwhile, and enables it later",
@@ -18,15 +18,15 @@ CALL_KINDS = {
     CHANGED_AT: "somebody subscribes any address meanwhile, or rotates or finishes a rotation of its secrets",
     SWEEP_AT: "another sweep runs meanwhile",
 }
-# At one read of an index.
+# Faults at one read of an index.
 INDEX_KINDS = {STALE_AT: "the index does not show the writes of the last seconds"}
-# Nothing here reads a batch of several rows, or runs in a state machine.
+# Webhooks read no batch of several rows, and run in no state machine.
 _OTHERS = {*shared.READ_KINDS, *shared.MACHINE_CALL_KINDS, *f.STATE_KINDS}
 KINDS = {kind: why for kind, why in shared.kinds({**CALL_KINDS, **INDEX_KINDS}).items() if kind not in _OTHERS}
 
 
 class Schedule(shared.Schedule):
-    """seed: decides subscriptions, notices, receivers, how everything interleaves, and unless listed, the faults."""
+    """A schedule. seed: decides subscriptions, notices, receivers, interleaving and, unless listed, the faults."""
 
     NAME: ClassVar[str] = "webhooks"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

@@ -10,7 +10,7 @@ from tests.faults.invocation import Died, Invocation
 
 
 class Task:
-    """In place of Future. error: what the work raised."""
+    """Replaces Future. error: what the work raised."""
 
     def __init__(self, pool: "Pool") -> None:
         self.pool, self.done = pool, False
@@ -18,14 +18,14 @@ class Task:
         self.returned: Any = None
 
     def result(self) -> Any:
-        """What the work returned. Raises its error, or Died."""
+        """Return the result of the work. Raises its error, or Died."""
         if self.error:
             raise self.error
         return self.returned
 
 
 class Pool:
-    """In place of ThreadPoolExecutor; its users submit no more than there are threads. run: the current run."""
+    """Replaces ThreadPoolExecutor; its users submit no more than there are threads. run: the current run."""
 
     def __init__(self, run: Acting) -> None:
         self._run = run
@@ -41,7 +41,7 @@ class Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """All threads have ended, or are dead."""
+        """Wait until all threads have ended, or are dead."""
 
     def submit(self, work: Callable[..., Any], *given: Any) -> Task:
         task, index = Task(self), len(self._tasks)
@@ -65,14 +65,14 @@ class Pool:
         return task
 
     def map[T, R](self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """What the work returns of each item. Raises its first error, or Died."""
+        """Return the results of the work for each item. Raises its first error, or Died."""
         tasks = [self.submit(work, item) for item in items]
         for task in tasks:
             self.wait(task)
         return [task.result() for task in tasks]
 
     def wait(self, *tasks: Task) -> list[Task]:
-        """Those that have ended, at least one. Raises Died."""
+        """Wait for ended tasks, at least one. Raises Died."""
         while not self._parent.dead:
             if ended := [task for task in tasks if task.done]:
                 return ended
@@ -81,7 +81,7 @@ class Pool:
         raise Died
 
     def _begin(self, index: int) -> None:
-        """The current actor works for the invocation. If that hangs at one of its next calls, each thread does."""
+        """Let the current actor work for the invocation. If that hangs at one of its next calls, each thread does."""
         parent, current = self._parent, self._run.simulation.current
         assert current is not None
         own = Invocation(f"{parent.id}.{index}", parent.function, parent.event)
@@ -92,13 +92,13 @@ class Pool:
 
 
 def wait_for(tasks: Iterable[Task], return_when: str) -> SimpleNamespace:
-    """In place of `concurrent.futures.wait`."""
+    """Replace `concurrent.futures.wait`."""
     waiting = list(tasks)
     return SimpleNamespace(done=waiting[0].pool.wait(*waiting), when=return_when)
 
 
 def _remaining(own: Invocation, parent: Invocation, notes: dict[str, Any]) -> Callable[[], float]:
-    """A thread that hung does not notice the time it lost."""
+    """Return a clock of remaining time for a thread, which does not notice the time it lost while hanging."""
     whole = parent.remaining
     assert whole is not None
     return lambda: whole() + (notes.get("late", 0) if 0 < own.holds_at <= own.calls else 0)

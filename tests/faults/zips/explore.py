@@ -1,4 +1,4 @@
-"""What schedules of ZIPs reach, and the hunt for a mutant."""
+"""Collects the coverage of ZIP schedules, and searches for a schedule that kills a mutant."""
 
 from tests.faults.actors.exploring import Explorer
 from tests.faults.actors.mutant import Finding, found
@@ -15,7 +15,7 @@ def play(schedule: Schedule, focus: imports.Focus | None = None) -> imports.Outc
 
 
 def hunt(name: str) -> Finding:
-    """Put the mutant on in this process, and play schedules until one fails."""
+    """Apply the mutant in this process, and play schedules until one fails."""
     return found(Schedule, name, MUTANTS[name], lambda seed, focus: play(Schedule(seed), focus))
 
 

@@ -14,7 +14,7 @@ _STOPPED = {None, "Stopped"}
 
 
 class ZipJudge(Judge):
-    """Also of the children, which are judged as imports."""
+    """Judges ZIPs and their children, which are judged as imports."""
 
     def children(self, zip_id: str) -> list[Document]:
         return [row for row in self.imports.values() if row.get("parent_id") == zip_id]

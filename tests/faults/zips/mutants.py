@@ -33,7 +33,7 @@ def _still() -> AbstractContextManager[None]:
 
 @mutant("a late unzip that forgets the children", of_imports.ENDS, focus=_UNZIP_TWICE)
 def _forgets() -> AbstractContextManager[None]:
-    """It sets their number back to 0, and the ZIP waits forever for children that it does not know."""
+    """The unzip resets their number to 0, and the ZIP waits forever for unknown children."""
 
     def loaded(self: Any, key: Any, values: Any, at: Any) -> bool:
         assign = {**values, "status": Status.PROCESSING, "updated_at": at.isoformat()}
@@ -70,7 +70,7 @@ def _impatient() -> AbstractContextManager[None]:
     focus=((r"^trigger_single_csv@1:\d#1$", (f.LATE, f.ABANDONED)), *_PARENT_STOPPED),
 )
 def _orphan() -> AbstractContextManager[None]:
-    """A late trigger creates it."""
+    """A late trigger creates the child."""
 
     def add(self: Any, parent: Any, child: Any, at: Any) -> bool:
         counted = self.update_action(
@@ -103,5 +103,5 @@ def _stays() -> AbstractContextManager[None]:
 
 @mutant("an archive that is taken at its word", breaks.CHILDLESS, breaks.REFUSED)
 def _believed() -> AbstractContextManager[None]:
-    """Neither size nor checksum of what was inflated is compared."""
+    """Neither size nor checksum of the inflated data is compared."""
     return replaced(imports.archive, "_checked", lambda chunks, _: chunks)

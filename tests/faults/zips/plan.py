@@ -1,4 +1,4 @@
-"""What a schedule of a ZIP imports: an archive, which may lie."""
+"""The import of a ZIP schedule: an archive, which may lie."""
 
 import random
 from collections.abc import Sequence
@@ -9,14 +9,17 @@ from tests.faults.imports.plan import File
 from tests.faults.imports.schedule import Schedule
 from tests.kit import zip_builder
 
-# Found in the directory, while inflating, and at the end of the file.
+# Lies found in the directory, while inflating, and at the end of the file.
 _LIES = ("DuplicateName", "WrongCrc", "WrongSize", "NotAnArchive")
 _CUT = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(imports.Plan):
-    """first: the rows of all entries. entries: one file each. lie: the code with which the archive is refused."""
+    """The plan of a schedule. first: the rows of all entries. entries: one file each.
+
+    lie: the code that refuses the archive.
+    """
 
     entries: Sequence[File]
     lie: str
@@ -67,7 +70,7 @@ def plan(schedule: Schedule) -> Plan:
 
 
 def _entry(chance: random.Random, number: int) -> File:
-    """Up to three rows. Entries share no key."""
+    """Plan an entry of up to three rows. Entries share no key."""
     rows = [imports._row(chance, one) for one in range(1, chance.choice((0, 1, 2, 3, 3)) + 1)]
     file = File([replace(row, cells=(f"{number}-{row.cells[0]}", *row.cells[1:])) for row in rows])
     return replace(file, header=("code", "nonsense", *file.header[2:])) if chance.random() < 0.05 else file

@@ -27,7 +27,10 @@ _WAITS = "trigger_single_csv"
 
 @dataclass
 class ZipRun(Run):
-    """cut_short: ZIPs of which an unzip crashed, or wrote, after their end; S3's lifecycle deletes what it left."""
+    """A run.
+
+    cut_short: ZIPs of which an unzip crashed, or wrote, after their end; S3's lifecycle deletes what it left.
+    """
 
     cut_short: set[str] = field(default_factory=set)
     plan: Plan = field(init=False)
@@ -39,12 +42,12 @@ class ZipRun(Run):
         return ZipJudge(self)
 
     def label(self, import_id: str) -> str:
-        """A child's is that of its ZIP, and its number."""
+        """Return a short name; a child has that of its ZIP, and its number."""
         parent, dash, number = import_id.partition("-")
         return super().label(parent) + (f"-{int(number)}" if dash else "")
 
     def upload(self, key: str, file: File) -> str:
-        """The archive."""
+        """Upload the archive."""
         self.files[key] = file
         answer = s3._put_object(self.engine.bucket, key, self.plan.archive, {})
         return str(answer[1]["x-amz-version-id"])
@@ -84,7 +87,7 @@ class ZipRun(Run):
         return kind
 
     def callback(self, _: str, document: Document, token: str, __: Document) -> Any:
-        """waitForTaskToken: each attempt has a token of its own, and fails with the function."""
+        """Run waitForTaskToken: each attempt has a separate token, and fails if the function fails."""
         visit, actor = self.visit, self.simulation.current
         assert visit is not None
         assert actor is not None
@@ -100,14 +103,14 @@ class ZipRun(Run):
         return {}
 
     def _answered_again(self, answered: Flag) -> None:
-        """The token may be dead by then, or forgotten."""
+        """Answer a token again, which may be dead by then, or forgotten."""
         answered.wait()
         for pause in (0, self.late()):
             self.simulation.sleep(pause)
             self.invoke("SweepZipsFunction", {"source": "aws.events"}, "SweepZips")
 
     def items(self, state: Document, document: Any, execution: Document, context: Document) -> Any:
-        """An inline Map, some iterations at a time; or the Distributed Map of a child."""
+        """Run an inline Map, some iterations at a time; or the Distributed Map of a child."""
         if state["ItemProcessor"]["ProcessorConfig"]["Mode"] != "INLINE":
             return super().items(state, document, execution, context)
         place = f"trigger_csv_jobs@{self.label(context['Execution']['Name'])}"

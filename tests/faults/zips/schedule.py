@@ -1,4 +1,4 @@
-"""A schedule of ZIPs: the faults of imports, and those of a state that waits for a token."""
+"""Schedules of ZIPs, with the faults of imports, and those of a state that waits for a token."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -16,7 +16,7 @@ KINDS: Mapping[str, str] = {**imports.KINDS, **WAIT_KINDS}
 
 
 class Schedule(imports.Schedule):
-    """seed: decides the archive, how everything interleaves, and unless they are listed, the faults."""
+    """A schedule. seed: decides the archive, the interleaving and, unless they are listed, the faults."""
 
     NAME: ClassVar[str] = "zips"
     KINDS: ClassVar[Mapping[str, str]] = KINDS

@@ -6,9 +6,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from accounts.applications import Application, ApplicationsTable, submission
 from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED
 from accounts.requests import setup_input
+from accounts.state import submission
+from accounts.table import ApplicationsTable
 from idempotency import StepStore
 from idempotency.saga import SagaStep
 from stepwise.operations import orders
@@ -18,7 +19,14 @@ from tests.kit.sample_events.expected import Expected, Given, invoked
 from tests.kit.template import snake_case
 
 _ADDRESS = {"line1": "1 Elm Street", "city": "Springfield", "postal_code": "12345", "country": "US"}
-_ADA = Application(ID, "Ada Lovelace", "1990-12-10", _ADDRESS, f"documents/{ID}", "-")
+_ADA = {
+    "application_id": ID,
+    "name": "Ada Lovelace",
+    "date_of_birth": "1990-12-10",
+    "address": _ADDRESS,
+    "document_key": f"documents/{ID}",
+    "payload_hash": "-",
+}
 _STEPS = ("RegisterCustomer", "OpenAccount", "PostOpeningBonus", "IssueCard", "ActivateCard")
 _UNDONE = {"undone": True}
 _EVENT, _RECOVERY_EVENT = (

@@ -32,7 +32,7 @@ EXPECTED: dict[str, Expected] = {
     "handle_request_show_import": _status(404),
     "handle_request_show_task": _status(404),
     "handle_request_task": _status(202),
-    # Each upload has an address of its own.
+    # Each upload has its own address.
     "handle_request_upload": _status(201, 201),
     "handle_request_versions": _status(404),
     "handle_request_webhook": _status(422),

@@ -26,7 +26,7 @@ from tests.kit.sample_events.expected import Expected, Given, invoked
 from tests.kit.template import snake_case
 
 ORDER_ID = "o-1001"
-# As the sample events have it.
+# The value in the sample events.
 _EXECUTION = f"arn:aws:states:us-east-1:000000000000:execution:OrderSaga:{ORDER_ID}"
 _LONG_AGO = "2026-01-01T00:00:00+00:00"
 _CONTENT = b"hello"

@@ -4,23 +4,30 @@ from datetime import UTC, datetime
 
 import pytest
 
-from accounts.applications import Application, Applications, ApplicationsTable, submission
 from accounts.definition import ACCOUNT_SETUP, SUBMITTED
-from accounts.openings import Openings
 from accounts.requests import setup_input
+from accounts.state import Application, submission
+from accounts.table import Applications
 from idempotency import StateConflict, StepStore
 from tests.unit.dynamodb import client, new_table
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 ADDRESS = {"line1": "1 Elm Street", "city": "Springfield", "postal_code": "12345", "country": "US"}
-ADA = Application("a-1", "Ada Lovelace", "1990-12-10", ADDRESS, "documents/a-1", "hash")
+ADA = {
+    "application_id": "a-1",
+    "name": "Ada Lovelace",
+    "date_of_birth": "1990-12-10",
+    "address": ADDRESS,
+    "document_key": "documents/a-1",
+    "payload_hash": "hash",
+}
 
 
 @pytest.fixture
 def applications() -> Applications:
-    """Ada's application is submitted."""
-    made = Applications(client(), ApplicationsTable(new_table(client(), "application_id")))
-    StepStore(client(), new_table(client())).commit(submission("a-1", "owner", AT), [made.table.submit(ADA, AT)], {})
+    """A table with Ada's submitted application."""
+    made = Applications(client(), new_table(client(), "application_id"))
+    StepStore(client(), new_table(client())).commit(submission("a-1", "owner", AT), [made.actions.submit(ADA, AT)], {})
     return made
 
 
@@ -32,23 +39,22 @@ def test_application_is_read_as_submitted(applications: Applications) -> None:
         "Ada Lovelace",
         ADDRESS,
         SUBMITTED,
-        AT.isoformat(),
+        AT,
     )
     assert applications.find("a-2") is None
 
 
 def test_repr_has_no_personal_data() -> None:
-    assert not [word for word in ("Ada", "1990", "Elm") if word in repr(ADA)]
+    assert not [word for word in ("Ada", "1990", "Elm") if word in repr(Application(ADA))]
 
 
 @pytest.mark.parametrize("application_id", ["a-1", "a-2"])
 def test_setup_of_a_decided_or_unknown_application_does_not_start(
     applications: Applications, application_id: str
 ) -> None:
-    openings = Openings(applications.client, applications.table.name)
-    seen = openings.find("a-1")
+    seen = applications.find("a-1")
     assert seen is not None
-    openings.fail(seen, "AccountNotOpened", AT)
+    applications.fail(seen, "AccountNotOpened", AT)
 
     with pytest.raises(StateConflict, match=r"^the application is (FAILED|not there)$"):
         applications.begin(application_id, AT)

@@ -1,15 +1,15 @@
-"""The automated checks: each reason, and none for an application without fault."""
+"""The automated checks: each reason, and none for a clean application."""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from accounts.address_check import address_reasons
+from accounts.checks import address_reasons
 from accounts.documents import MAX_DOCUMENT
 from accounts.errors import StaleApplication
 from accounts.people import address_keys, name_keys, uniqueness_keys
-from accounts.reasons import Reason
+from accounts.state import Reason
 from stepwise.operations.screening import InvalidLimit, NameNotBarred, Screening
 from tests.kit.commands import START
 from tests.kit.openings import PDF, OpeningWorld, application
@@ -78,9 +78,9 @@ def test_replaced_document_is_not_the_checked_one(world: OpeningWorld, content: 
 
 
 def test_two_attempts_of_a_check_read_one_version(world: OpeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second try stores its version while the first one reads another."""
+    """The second attempt stores its version while the first one reads another."""
     world.upload("a-1", b"GIF89a")
-    pin = type(world.openings).pin_document
+    pin = type(world.applications).pin_document
     versions: list[str] = []
 
     def meanwhile(self: Any, application_id: str, version: str, at: Any) -> str:
@@ -90,14 +90,14 @@ def test_two_attempts_of_a_check_read_one_version(world: OpeningWorld, monkeypat
             assert world.check_identity("a-1") == CLEAN
         return pin(self, application_id, version, at)
 
-    monkeypatch.setattr(type(world.openings), "pin_document", meanwhile)
+    monkeypatch.setattr(type(world.applications), "pin_document", meanwhile)
 
     assert world.check_identity("a-1") == CLEAN
     assert world.row()["document_version"] == versions[1] != versions[0]
 
 
 def test_retry_finds_the_flags_of_its_first_attempt(world: OpeningWorld) -> None:
-    """The answer of the first try was lost, and what it saw has changed: the row says that a person reviews it."""
+    """The first attempt's answer was lost, and its data has changed since: the row still asks for a review."""
     assert world.check_identity("a-1") == flagged("DocumentMissing")
     screening = Screening(world.screening)
     screening.bar("Ada Lovelace", "an operator", START)
@@ -247,7 +247,7 @@ def test_only_a_known_limit_can_be_set(world: OpeningWorld, name: str, value: in
 
 def test_each_flag_is_recorded_once(world: OpeningWorld) -> None:
     for reasons in ([Reason.DOCUMENT_MISSING], [Reason.NAME_BARRED, Reason.CHECK_UNAVAILABLE], [Reason.NAME_BARRED]):
-        world.openings.flag("a-1", reasons, world.now)
+        world.applications.flag("a-1", reasons, world.now)
 
     assert sorted(world.row()["flags"]) == ["CheckUnavailable", "DocumentMissing", "NameBarred"]
 
@@ -260,7 +260,7 @@ def test_late_check_does_not_change_a_decided_application(world: OpeningWorld, s
     with pytest.raises(StaleApplication):
         world.check_identity("a-1")
     with pytest.raises(StaleApplication):
-        world.openings.flag("a-1", [Reason.DOCUMENT_MISSING], world.now)
+        world.applications.flag("a-1", [Reason.DOCUMENT_MISSING], world.now)
     assert world.row() == before
 
 

@@ -1,4 +1,4 @@
-"""The ends of applications: rejections, executions that were cut off, and what account-setup has begun."""
+"""The ends of applications: rejections, interrupted executions, and accounts that account-setup has started."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from accounts.errors import AccountNotOpened, SetupRunning, StaleApplication
-from accounts.reasons import Reason
 from accounts.recovery import MAX_LOOKED_AT, read_outcome, start
 from accounts.requests import parse_reject
+from accounts.state import Reason
 from runtime.machine import Machine
 from runtime.sweep import SweepUnfinished
 from runtime.validation import InvalidEvent
@@ -57,9 +57,9 @@ def test_row_of_a_setup_started_by_hand_starts_nothing() -> None:
 @pytest.mark.parametrize(("decision", "reason"), [("reject", "Rejected"), ("expired", "ReviewExpired")])
 def test_rejection_states_the_reason(world: OpeningWorld, decision: str, reason: str) -> None:
     asked = parse_reject({"application_id": "a-1", "decision": decision})
-    world.openings.flag("a-1", [Reason.NAME_BARRED], world.now)
+    world.applications.flag("a-1", [Reason.NAME_BARRED], world.now)
     for _ in range(2):
-        world.openings.reject("a-1", asked.reason, world.now)
+        world.applications.reject("a-1", asked.reason, world.now)
 
     assert (world.status(), world.row()["reason"], "open_since" in world.row()) == ("REJECTED", reason, False)
 
@@ -75,7 +75,7 @@ def test_only_an_application_in_review_is_rejected(world: OpeningWorld, status: 
     before = world.row()
 
     with pytest.raises(StaleApplication):
-        world.openings.reject("a-1", "Rejected", world.now)
+        world.applications.reject("a-1", "Rejected", world.now)
     assert world.row() == before
 
 
@@ -83,13 +83,13 @@ def test_only_an_application_in_review_is_rejected(world: OpeningWorld, status: 
 def test_application_interrupted_before_its_account_has_failed(world: OpeningWorld, setup: str | None) -> None:
     world.setup.executions = ran(setup) if setup else {}
 
-    assert world.ending.end("a-1", "ABORTED", world.now)
+    assert world.recovery.end("a-1", "ABORTED", world.now)
     assert (world.status(), world.row()["reason"], "open_since" in world.row()) == (
         "FAILED",
         "Execution.ABORTED",
         False,
     )
-    assert not world.ending.end("a-1", "ABORTED", world.now)
+    assert not world.recovery.end("a-1", "ABORTED", world.now)
 
 
 @pytest.mark.parametrize("setup", ["RUNNING", "SUCCEEDED"])
@@ -97,25 +97,25 @@ def test_nothing_is_written_while_account_setup_may_still_decide(world: OpeningW
     world.setup.executions = ran(setup)
     before = world.row()
 
-    assert not world.ending.end("a-1", "ABORTED", world.now)
+    assert not world.recovery.end("a-1", "ABORTED", world.now)
     assert world.row() == before
 
 
 @pytest.mark.parametrize("setup", [None, "ABORTED"])
 def test_account_setup_decides_once_the_account_was_started(world: OpeningWorld, setup: str | None) -> None:
-    """An account that was begun at this very moment, and one that is being undone."""
+    """An account that was started just now, and one that is being undone."""
     world.setup.executions = ran(setup) if setup else {}
     world.write("a-1", unsettled="a-1")
     before = world.row()
 
-    assert not world.ending.end("a-1", "ABORTED", world.now)
+    assert not world.recovery.end("a-1", "ABORTED", world.now)
     assert world.row() == before
 
 
 def test_end_undone_by_a_redrive_does_not_fail_the_application(world: OpeningWorld) -> None:
     world.opening.executions = ran("RUNNING")
 
-    assert not world.ending.end("a-1", "ABORTED", world.now)
+    assert not world.recovery.end("a-1", "ABORTED", world.now)
     assert world.status() == "SUBMITTED"
 
 
@@ -128,18 +128,18 @@ def test_review_newer_than_the_end_belongs_to_a_redrive(
     world.opening.executions = {"a-1": {"status": "ABORTED", "input": "{}", "stopDate": world.now}}
     world.write("a-1", status="IN_REVIEW", asked_at=asked_at.isoformat(timespec="microseconds"))
 
-    assert world.ending.end("a-1", "ABORTED", asked_at + timedelta(seconds=seconds)) is failed
+    assert world.recovery.end("a-1", "ABORTED", asked_at + timedelta(seconds=seconds)) is failed
     assert world.status() == ("FAILED" if failed else "IN_REVIEW")
 
 
 @pytest.mark.parametrize("before", [{}, {"asked_at": "2026-11-20T12:00:00.000000+00:00"}])
 def test_review_requested_meanwhile_prevents_the_failure(world: OpeningWorld, before: dict[str, str]) -> None:
     world.write("a-1", status="IN_REVIEW", **before)
-    seen = world.openings.find("a-1")
+    seen = world.applications.find("a-1")
     assert seen is not None
     world.write("a-1", asked_at="2026-11-22T12:00:00.000000+00:00")
 
-    assert not world.openings.fail(seen, "Execution.ABORTED", world.now)
+    assert not world.applications.fail(seen, "Execution.ABORTED", world.now)
     assert world.status() == "IN_REVIEW"
 
 
@@ -147,7 +147,7 @@ def test_review_requested_meanwhile_prevents_the_failure(world: OpeningWorld, be
 def test_late_event_changes_no_decision(world: OpeningWorld, status: str) -> None:
     world.write("a-1", status=status)
 
-    assert not world.ending.end("a-1", "FAILED", world.now)
+    assert not world.recovery.end("a-1", "FAILED", world.now)
     assert world.status() == status
 
 
@@ -168,10 +168,10 @@ def test_outcome_of_an_earlier_setup_is_read(world: OpeningWorld, status: str, s
     world.setup.executions = ran(setup) if setup else {}
 
     if isinstance(outcome, dict):
-        assert read_outcome(world.openings, world.ending.setup, "a-1") == outcome
+        assert read_outcome(world.applications, world.recovery.setup, "a-1") == outcome
     else:
         with pytest.raises(outcome):
-            read_outcome(world.openings, world.ending.setup, "a-1")
+            read_outcome(world.applications, world.recovery.setup, "a-1")
 
 
 def test_sweep_starts_unstarted_applications_and_leaves_running_ones(world: OpeningWorld) -> None:

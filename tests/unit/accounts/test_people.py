@@ -1,4 +1,4 @@
-"""Which spellings are one name, and which are two."""
+"""Spellings of one name, and of different names."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Cards at the simulator of a card processor: once, whatever is lost, and never after a cancel."""
+"""Cards at the simulator of a card processor: issued once, whatever is lost, and never after a cancel."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Text(Secret):
         return self.value
 
     def forget(self) -> None:
-        """There is no newer version."""
+        """Do nothing: there is no newer version."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Desk:
         return sum(card["status"] == "issued" for card in self.cards())
 
     def issue(self) -> str:
-        """Until it is issued, as Retry does; each time, the lease of the attempt before has run out."""
+        """Retry until it is issued, as the state does; each time, the lease of the previous attempt has expired."""
         for _ in range(4):
             try:
                 return self.processor.create("a-1", deadline=self.clock() + timedelta(seconds=15))
@@ -63,7 +63,7 @@ class Desk:
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
-    """Ada's application is submitted, and the simulator accepts the stack's secret."""
+    """A processor with Ada's submitted application; the simulator accepts the stack's secret."""
     with GatewayServer(CARDS).serving() as server:
         simulator, clock = GatewayClient(server.address, secret="token"), Clock()
         simulator.rotate("token")

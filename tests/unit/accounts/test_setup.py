@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from accounts.bank import account_number, check_digit
 from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
 from accounts.errors import ApplicationNotFound, CustomerExists
-from accounts.numbers import account_number, check_digit
 from accounts.people import uniqueness_keys
 from idempotency import BusinessError, StateConflict, StepCompensated
 from idempotency.saga.executions import Executions
 from idempotency.saga.finalization import Finalization, Finalized
 from idempotency.saga.state import SagaReader
-from tests.kit.accounts import BUSINESS, AccountWorld
+from tests.kit.accounts import AT, BUSINESS, AccountWorld
 from tests.kit.commands import error
 from tests.unit.dynamodb import client
 
@@ -25,7 +25,7 @@ BACKWARD = ACCOUNT_SETUP.compensations
 
 @pytest.fixture
 def world() -> AccountWorld:
-    """Ada's application is submitted."""
+    """A world with Ada's submitted application."""
     made = AccountWorld(client())
     made.submit()
     return made
@@ -38,7 +38,7 @@ def status(world: AccountWorld, of: str = "a-1") -> str:
 
 
 def nothing_stands(world: AccountWorld) -> bool:
-    """A removed customer goes; accounts, cards and entries stay."""
+    """Returns True if no step is in effect. A removed customer is gone; accounts, cards and entries stay."""
     accounts, cards = world.rows("AccountsTable"), world.rows("CardsTable")
     ledger = sum(entry["amount"] for entry in world.rows("LedgerTable"))
     statuses = {row["status"] for row in accounts} | {row["status"] for row in cards}
@@ -65,6 +65,15 @@ def test_undone_setup_leaves_nothing_in_effect(world: AccountWorld) -> None:
     assert status(world) == FAILED
     assert len(world.rows("LedgerTable")) == 4
     assert not world.state().standing
+
+
+def test_setup_without_an_application_is_undone_once_more(world: AccountWorld) -> None:
+    """Somebody has started it by hand, and its finalization has written a row without a name."""
+    world.client.transact_write_items(TransactItems=[world.applications.actions.save_unknown("a-2", AT, [])])
+
+    with pytest.raises(ApplicationNotFound):
+        world.call("RegisterCustomer", of="a-2")
+    assert world.call("RemoveCustomer", "MarkFailed", of="a-2") == {"undone": False}
 
 
 @pytest.mark.parametrize("function", [*FORWARD, "MarkApproved"])
@@ -110,7 +119,7 @@ def test_no_step_runs_before_its_parent(world: AccountWorld, orphan: str) -> Non
 
 @pytest.mark.slow
 def test_any_compensation_order_leaves_nothing_in_effect() -> None:
-    """Those that come too early are refused; a second round finds their children undone."""
+    """Early compensations are refused; a second round finds their children undone."""
     for order in list(permutations(BACKWARD))[::90]:
         world = AccountWorld(client())
         world.submit()
@@ -130,7 +139,7 @@ def _refused(world: AccountWorld, name: str) -> Any:
 
 
 def test_no_message_has_a_personal_key_whichever_row_was_edited(world: AccountWorld) -> None:
-    """As when another system freezes the account while its setup is being undone."""
+    """Another system freezes the account while its setup is being undone."""
     world.call(*FORWARD)
     (account,) = world.rows("AccountsTable")
     personal = (account["account_number"], *uniqueness_keys("Ada Lovelace", "1990-12-10"))
@@ -163,7 +172,7 @@ def test_application_is_not_approved_while_a_step_is_missing(world: AccountWorld
 
 @pytest.mark.parametrize("ended", [FAILED, REJECTED])
 def test_ended_application_creates_nothing_and_undoes_everything(world: AccountWorld, ended: str) -> None:
-    """As when its own machine was aborted meanwhile."""
+    """Its own machine was aborted meanwhile."""
     world.call(*FORWARD[:3])
     world.end(ended)
     for late in (*FORWARD[3:], "MarkApproved"):
@@ -199,7 +208,7 @@ def test_unsubmitted_application_is_refused(world: AccountWorld) -> None:
 
 def test_amount_of_an_earlier_deployment_is_reversed(world: AccountWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.call(*FORWARD[:3])
-    monkeypatch.setattr("accounts.bank_accounts.OPENING_BONUS", 5)
+    monkeypatch.setattr("accounts.steps.OPENING_BONUS", 5)
     world.call("ReverseOpeningBonus")
 
     assert sorted(entry["amount"] for entry in world.rows("LedgerTable")) == [-1000, -1000, 1000, 1000]
@@ -218,7 +227,7 @@ def test_account_number_has_a_check_digit_and_needs_the_secret() -> None:
 
 
 class Refusing:
-    """Step Functions, which must not be asked."""
+    """A Step Functions client that must not be called."""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(name)
@@ -227,11 +236,11 @@ class Refusing:
 def _finalization(world: AccountWorld, client: Any) -> Finalization:
     machines: Any = Executions(ACCOUNT_SETUP, client, "setup", "recovery")
     reader = SagaReader(ACCOUNT_SETUP, world.client, world.tables, world.tables["IdempotencyTable"])
-    return Finalization(ACCOUNT_SETUP, world.store, world.applications.table, machines, reader, timedelta(days=90))
+    return Finalization(ACCOUNT_SETUP, world.store, world.applications.actions, machines, reader, timedelta(days=90))
 
 
 class Forgetful:
-    """Step Functions, which knows no execution."""
+    """A Step Functions client that finds no execution."""
 
     def describe_execution(self, **_: Any) -> Any:
         raise error("ExecutionDoesNotExist")

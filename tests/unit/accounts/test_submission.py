@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from accounts.applications import submission as submitted
 from accounts.errors import InvalidApplication
 from accounts.requests import parse_submit
+from accounts.state import submission as submitted
 from idempotency import PayloadMismatch
 from tests.kit.bounded import Threads
 from tests.kit.openings import OpeningWorld, application
@@ -119,7 +119,7 @@ def test_duplicate_is_detected_after_its_record_has_expired(world: OpeningWorld,
 def test_id_barred_by_a_recovery_is_named(world: OpeningWorld) -> None:
     """Somebody started account-recovery by hand under an id that was never submitted."""
     submission, step = world.submission, submitted("a-1", "by hand", world.now)
-    submission.steps.compensate(step, [submission.table.fail("a-1", world.now)])
+    submission.steps.compensate(step, [submission.applications.actions.fail("a-1", world.now)])
 
     for _ in range(2):
         with pytest.raises(InvalidApplication, match=r"^application_id: account-recovery has barred it .* another"):

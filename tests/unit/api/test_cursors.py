@@ -1,4 +1,4 @@
-"""Cursors that no page answered: each list refuses them, names the parameter, and says what to do."""
+"""Cursors that no page returned: each list refuses them, names the parameter, and says what to do."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ TODAY = datetime.now(UTC).date().isoformat()
 
 @dataclass(frozen=True)
 class Listing:
-    """A route with pages. own: the place of a page. wrong: places of the right types that it cannot have."""
+    """A route with pages. own: a valid position. wrong: impossible positions of the right types."""
 
     route: str
     answer: Callable[[Request, Any], Answer]
@@ -181,7 +181,7 @@ def test_cursor_position_that_the_list_cannot_have_is_refused(listing: Listing, 
 def test_cursor_position_refused_by_dynamodb_is_refused(
     listing: Listing, own: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The emulator takes every ExclusiveStartKey."""
+    """The emulator accepts every ExclusiveStartKey."""
 
     def fail(**_: Any) -> Any:
         raise ClientError({"Error": {"Code": "ValidationException", "Message": "outside query boundaries"}}, "Query")
@@ -213,7 +213,7 @@ def test_default_since_moves_on_and_the_page_stays_within_its_range(own: Any, mo
 
 @pytest.mark.parametrize("since", ["9999-12-31T23:59:59-10:00", "9999-12-31T23:59:59Z"])
 def test_far_future_since_returns_no_orders(own: Any, since: str) -> None:
-    """The first one is in year 10000 by UTC, which Python does not know."""
+    """The first second of such orders is in year 10000 in UTC, which Python does not support."""
     answer = orders.list_orders(Request("GET /orders", "", "p", {"since": since}, {}), own)
 
     assert answer.body == {"orders": [], "cursor": None}

@@ -1,4 +1,4 @@
-"""What is read equals what was published, as a number: from the body of a request to the body of a response."""
+"""Published and returned numbers are equal, from the body of a request to the body of a response."""
 
 import hashlib
 import io
@@ -23,7 +23,7 @@ from tests.kit.project import EVENTS, read_json
 from tests.unit.dynamodb import client
 
 DOCUMENT = Document()
-# As JSON spells them.
+# Spellings in JSON.
 SENT = [
     "12345678901234567890.5",
     "0.12345678901234567890",
@@ -57,7 +57,7 @@ COUNT = itertools.count()
 
 
 class Functions:
-    """Lambda, which parses payloads as its runtime does: numbers become floats."""
+    """A Lambda client that parses payloads as the runtime does: numbers become floats."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -159,7 +159,7 @@ def test_two_spellings_are_one_command(send: Any, version: int | None, named: di
     ["1", "1.0", "1e20", "0.1", "12345678901234567890.5", "1e-7", "9007199254740994.0", "-12345678901234568.0"],
 )
 def test_command_of_an_older_release_is_a_duplicate(world: World, send: Any, number: str) -> None:
-    """An older release hashes the floats that Lambda delivers, and makes whole ones up to 2**53 integers."""
+    """An older release hashes the floats that Lambda delivers, and converts whole ones up to 2**53 to integers."""
     sk = f"ORDER#old-{number.replace('.', '_')}"
     publish(send, f'{{"a": {number}}}', 1, sk=sk)
     (row,) = [row for row in world._all(world.tables.commands) if row["sk"]["S"] == f"{sk}@1"]

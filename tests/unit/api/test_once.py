@@ -20,7 +20,7 @@ DEADLINE = timedelta(seconds=28)
 
 
 class World:
-    """One table of leases. effects: of the requests that ran."""
+    """One table of leases. effects: of the executed requests."""
 
     def __init__(self) -> None:
         self.clock, self.effects = Clock(), list[str]()
@@ -30,7 +30,7 @@ class World:
         return once(self.store, request, self.clock() + DEADLINE, run or (lambda: self.done(request)))
 
     def done(self, request: Request) -> Answer:
-        # As the contexts' functions do, by the name that derives from the key.
+        # The contexts' functions do this by the name derived from the key.
         if request.digest not in self.effects:
             self.effects.append(request.digest)
         return Answer(202, {"id": request.digest}, {"location": "/tasks/t-1"})
@@ -160,7 +160,7 @@ def test_request_in_flight_is_to_be_retried(world: World) -> None:
 
 
 class Crash(BaseException):
-    """The process ends."""
+    """A crash of the process."""
 
 
 def test_crash_after_the_work_has_one_effect(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Approvals and applications over HTTP: pages without tokens, who decides, and what an application waits for."""
+"""Approvals and applications over HTTP: pages without tokens, decisions, and the status of an application."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def request(
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Lists pages of one approval. Three wait for reviewers, and the last of them is due first; one for others."""
+    """Lists pages of one approval. Three wait for reviewers, and the last is due first; one waits for others."""
     world = ApprovalWorld(client())
     for number, arn in enumerate(ARNS):
         group = "reviewers" if number else "others"
@@ -95,7 +95,7 @@ def test_token_decides_approvals_of_its_groups(
 
 @pytest.fixture
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What DecideApproval is given."""
+    """The input of DecideApproval."""
     given: list[Any] = []
 
     def invoke(_: str, payload: Any) -> Any:
@@ -188,7 +188,7 @@ def test_application_shows_what_it_waits_for_but_not_who_applies(
     if changes:
         world.write("a-1", **changes)
     monkeypatch.setattr(applications, "dynamodb", client)
-    own: Any = SimpleNamespace(applications_table=world.applications)
+    own: Any = SimpleNamespace(applications_table=world.applications.name)
 
     found = applications.show_application(request("GET /", application_id="a-1"), own).body
     assert found["waits_for"] == waits_for

@@ -1,4 +1,4 @@
-"""Placing an order: once, and what is said of an order_id that is taken."""
+"""Placing an order: once, and with an explanation if the order_id is taken."""
 
 import json
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Events of API Gateway, who calls for which tenant, and what is refused before anything runs."""
+"""Events of API Gateway, callers and their tenants, and requests that are refused before anything runs."""
 
 import base64
 import gzip
@@ -67,7 +67,7 @@ def test_under_jwt_the_claim_is_the_tenant_and_the_header_is_ignored() -> None:
 @pytest.mark.parametrize(
     "text", ["null", "None", "nil", "<nil>", "", "[]", "[a b]", "undefined", "NULL", "map[]", None, ["a"]]
 )
-def test_empty_claim_is_no_tenant_and_no_subject(text: Any) -> None:
+def test_empty_claim_is_neither_a_tenant_nor_a_subject(text: Any) -> None:
     assert refused(authorized(event(), jwt(tenant_code=text)), 403) is None
     assert refused(authorized(event(), jwt(tenant_code="tenant1", sub=text)), 403) is None
     assert parsed(authorized(event(), jwt(tenant_code="t", sub=text, client_id="c"))).subject == "c"
@@ -149,7 +149,7 @@ def test_all_sessions_of_a_role_are_one_caller() -> None:
     ids=lambda one: repr(one)[:40],
 )
 def test_body_that_is_not_a_json_object_has_its_own_error(body: str | bytes, pointer: str, detail: str) -> None:
-    """API Gateway delivers bytes in base64, or as text with a replacement for each that is not UTF-8."""
+    """API Gateway delivers bytes in base64, or as text with a replacement for each invalid UTF-8 byte."""
     given = event("handle_request", body=body)
     if isinstance(body, bytes):
         given |= {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}

@@ -1,4 +1,4 @@
-"""The validator of requests: it agrees with a library, and names everything that is wrong at once."""
+"""The validator of requests: it agrees with a library, and reports all errors at once."""
 
 import time
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def own(schema: Any, value: Any) -> set[str]:
 
 def librarys(schema: Any, value: Any) -> bool:
     whole = {**schema, "components": DOCUMENT.values["components"]}
-    # In JSON Schema 1.0 is an integer. What the API starts stores it as it came, so here it is not.
+    # In JSON Schema, 1.0 is an integer. Functions behind the API store it unchanged, so here it is not.
     checker = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("integer", lambda _, one: type(one) is int)
     validator = jsonschema.validators.extend(jsonschema.Draft4Validator, type_checker=checker)
     return bool(validator(whole).is_valid(value))
@@ -150,5 +150,5 @@ def test_requests_use_only_keywords_known_to_the_validator() -> None:
 
 @pytest.mark.parametrize("bad", BAD_ORDERS, ids=lambda bad: bad.name)
 def test_document_refuses_the_orders_refused_by_the_saga(bad: BadOrder) -> None:
-    """Only the saga sees that two lines have one SKU."""
+    """Only the saga can see that two lines have one SKU."""
     assert bool(own(SCHEMAS["POST /orders"], bad.document)) == ("one SKU" not in bad.name)

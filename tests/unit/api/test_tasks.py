@@ -1,4 +1,4 @@
-"""Tasks over HTTP: a tenant names its own objects only."""
+"""Tasks over HTTP: a tenant can only name its own objects."""
 
 from types import SimpleNamespace
 from typing import Any

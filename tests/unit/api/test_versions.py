@@ -1,4 +1,4 @@
-"""The versions of a key, page by page: each page tells the same of the version whose turn it is."""
+"""The versions of a key, page by page: every page agrees on the version whose turn it is."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +28,7 @@ def world() -> World:
 
 @pytest.fixture
 def read(world: World, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The keys of CommandsTable that are read."""
+    """The keys read from CommandsTable."""
     found: list[Any] = []
 
     def batch_get_item(*, RequestItems: Any) -> Any:

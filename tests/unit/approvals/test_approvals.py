@@ -127,7 +127,7 @@ def test_record_of_an_earlier_release_has_four_eyes_and_accepts_its_state(world:
 
 
 def test_payload_of_an_earlier_release_keeps_its_hash() -> None:
-    """A state that was asked before a deployment asks again after it."""
+    """A state that asked before a deployment asks again after it."""
     given = read_json(ROOT / "events/approvals/request_approval.json")
     del given["about"]
     request = parse_request({**given, "requested_by": "account-opening"})
@@ -214,7 +214,7 @@ def test_state_that_asks_after_the_decision_gets_it_too(world: ApprovalWorld) ->
     world.decide("approve")
     newest = world.states.wait()
 
-    # The first token is dead, and the execution runs: it may ask again.
+    # The first token is dead, and the execution is running: it may ask again.
     assert not world.send()
     assert world.approval.took_effect is None
     assert world.tokens == []
@@ -239,7 +239,7 @@ def test_token_that_arrives_while_the_callback_is_sent_is_not_lost(world: Approv
 
 @dataclass
 class RowByRow:
-    """A client whose batches are no snapshot: the last row is read first. meanwhile: runs once, after that row."""
+    """A client whose batches are not snapshots: the last row is read first. meanwhile: runs once, after that row."""
 
     client: Any
     meanwhile: Callable[[], object]
@@ -352,7 +352,7 @@ def test_late_event_does_not_cancel_a_redriven_execution(world: ApprovalWorld) -
     world.ask(world.states.redrive())
     assert world.recovery.review(ID, world.at) == "waiting"
 
-    # The read may be late, too.
+    # The read may be stale, too.
     world.states.executions[ARN] |= described
     assert world.recovery.review(ID, world.at) == "waiting"
 
@@ -397,7 +397,7 @@ def test_redriven_execution_gets_the_decision_that_took_no_effect(world: Approva
 
 @dataclass
 class Subject:
-    """A row that approvals are about."""
+    """A row with approvals."""
 
     world: ApprovalWorld
 

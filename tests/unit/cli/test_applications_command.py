@@ -20,7 +20,7 @@ OWN = "a-1"
 
 
 class Office:
-    """A stack with Ada's application in it. No function answers."""
+    """A stack with Ada's application. No function responds."""
 
     def __init__(self) -> None:
         self.world = AccountWorld(client())
@@ -33,7 +33,7 @@ class Office:
         self.stack._clients.update(dynamodb=client(), stepfunctions=self.executions)
 
     def start_execution(self, *, name: str, input: str, **_: str) -> None:
-        """A recovery that ends at once."""
+        """Start a recovery that ends at once."""
         assert json.loads(input) == setup_input(OWN)
         self.executions.put("recovery", name, self.outcome, *state("RemoveCustomer", SUCCEEDED), input=input)
         if self.outcome == "SUCCEEDED":
@@ -114,7 +114,7 @@ def test_recover_shows_the_states_and_exits_with_1_if_something_is_left(office: 
 
 
 @pytest.mark.parametrize("status", ["", "RUNNING"])
-def test_setup_that_is_running_or_not_started_is_not_recovered(office: Office, status: str) -> None:
+def test_running_or_unstarted_setup_is_not_recovered(office: Office, status: str) -> None:
     if status:
         office.executions.put("setup", OWN, status, input=json.dumps(setup_input(OWN)))
     ended = stepwise("applications", "recover", OWN, "--json")

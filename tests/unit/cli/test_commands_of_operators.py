@@ -1,4 +1,4 @@
-"""Commands that decide, count or replay: they ask, refuse and name causes before something is lost."""
+"""Commands that decide, count or replay: they ask, refuse and explain before anything is lost."""
 
 import json
 import re
@@ -155,7 +155,7 @@ def test_only_a_confirmed_order_is_revenue(status: str, revenue: int) -> None:
 
 
 class _Imports:
-    """Step Functions with one import that was stopped. written: the keys of results, by the state that wrote each."""
+    """Step Functions with one stopped import. written: the keys of results, by the state that wrote each."""
 
     def __init__(self, written: Mapping[str, str]) -> None:
         fields = {"ResultCsvFileCreate": ("result_csv_file_create", "key")}
@@ -163,7 +163,7 @@ class _Imports:
         self.events: list[Any] = [{"type": "Any"}]
         for state, key in written.items():
             name, field = fields.get(state, ("register_result", "result_key"))
-            # A state that fails is left, too.
+            # A failed state is exited, too.
             output |= {name: {"result": {field: key}}} if key else {"error": {"Error": "States.Timeout"}}
             left = {"name": state, "output": json.dumps(output)}
             self.events.append({"type": "TaskStateExited", "stateExitedEventDetails": left})
@@ -241,7 +241,7 @@ def test_suggested_import_keeps_the_options_of_the_previous_one(shop: Shop) -> N
 
 @pytest.fixture
 def emulators() -> Iterator[dict[int, Emulator]]:
-    """Emulators by port, of which none is a process."""
+    """Emulators by port, none of which is a process."""
     found: dict[int, Emulator] = {}
 
     def start(port: int, **_: Any) -> Emulator:

@@ -1,4 +1,4 @@
-"""No terminal obeys the data in what a program prints, and a reader that has ended ends it quietly."""
+"""Output is safe for terminals, and a closed pipe ends the program quietly."""
 
 import io
 import json
@@ -25,7 +25,7 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066
 HOSTILE = "a\x1b[2J\x9b31m\u202eb\x07\r\x7f[/red]:tea:\ud800"
 texts = st.text(st.characters() | st.sampled_from(HOSTILE))
 PROGRAM = [sys.executable, "-m", "stepwise.cli"]
-# Other ways to a terminal than the door.
+# Ways to write to a terminal without this module.
 AROUND = re.compile(
     r"(?<![.\w])print\(|__std(out|err)__|(?<!stdin)\.buffer\b|os\.write\(|/dev/tty|rich(\.text)? import|\bConsole\("
 )

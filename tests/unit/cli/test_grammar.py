@@ -26,7 +26,7 @@ SHORT = {
     "report": "reports show",
     "import": "user-imports create",
 }
-# What is imported for no call that needs no AWS.
+# Modules that no call without AWS may import.
 HEAVY = ("boto3", "botocore", "rich", "msgspec", "idempotency", "urllib3", "psutil")
 
 
@@ -38,7 +38,7 @@ def test_every_command_has_json_and_help(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_argument_has_the_name_of_an_option(name: str) -> None:
-    """The parser stores values by these names, so an argument would also be the value of --stack."""
+    """The parser stores values by these names, so an argument would overwrite the value of --stack."""
     names = [parameter.name for parameter in COMMANDS[name].params]
 
     assert len(set(names)) == len(names)

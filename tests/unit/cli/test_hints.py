@@ -1,4 +1,4 @@
-"""A command that the output suggests runs where this one ran."""
+"""A command suggested by the output selects the same stack as the command that suggested it."""
 
 import os
 import subprocess
@@ -56,7 +56,7 @@ def test_hint_names_the_port_that_the_environment_would_change(monkeypatch: pyte
     assert hints.command("recover", "o-1") == "./stepwise recover o-1 --port 4566"
 
 
-def test_hint_is_quoted_and_starts_like_the_command_that_was_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hint_is_quoted_and_starts_like_the_command_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(hints.PROGRAM, "/opt/my tools/stepwise")
     stepwise("show", "")
 
@@ -94,7 +94,7 @@ sys.stdout.buffer.write(b"\\0".join(map(os.fsencode, sys.argv[1:])))
 
 @pytest.fixture
 def words_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
-    """What a shell passes to the program when it runs a hint."""
+    """The words that a shell passes to the program when it runs a hint."""
     program = tmp_path / "my stepwise"
     program.write_text(PRINT_WORDS)
     program.chmod(0o755)

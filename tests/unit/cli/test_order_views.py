@@ -1,4 +1,4 @@
-"""What an operator sees of an order: path, cause, attempts, money and times, whatever its rows hold."""
+"""The operator's view of an order: path, cause, attempts, money and times, whatever its rows contain."""
 
 import json
 from collections.abc import Iterator
@@ -204,7 +204,7 @@ def _stands(shop: Shop) -> None:
 
 @pytest.fixture
 def listed(shop: Shop) -> Shop:
-    """The order is in the index of those that are not finalized."""
+    """Put the order in the index of orders that are not finalized."""
     _stands(shop)
     rows = mock.Mock(return_value=[{"order_id": ORDER_ID, "unsettled": ORDER_ID}])
     object.__setattr__(shop.stack, "rows", rows)

@@ -1,4 +1,4 @@
-"""Output for people: no word is cut, in a terminal of any width; a line now and then in a pipe."""
+"""Output for people: no word is truncated at any terminal width; a pipe gets a line from time to time."""
 
 import io
 import time

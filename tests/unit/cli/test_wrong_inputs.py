@@ -1,4 +1,4 @@
-"""No wrong input ends in a traceback: each is refused with a sentence, and with an exit code that says so."""
+"""Invalid input never causes a traceback: it is refused with a message and its own exit code."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ ORDER, CSV, APPLICATION = "{order}", "{csv}", "{application}"
 
 @dataclass(frozen=True)
 class Wrong:
-    """words: the call. told: in the output. stack: what answers; by default, nothing does."""
+    """A wrong call. words: the command line. told: part of the output. stack: the server; by default, none."""
 
     words: tuple[str, ...]
     told: str = ""
@@ -49,7 +49,7 @@ def wrong(call: str, *more: str, told: str = "", stack: str = "", text: str = ""
     return Wrong((*call.split(), *more), told, stack, text)
 
 
-# Long, short, foreign, hostile: none can be the id of an order.
+# Long, short, foreign, hostile: none is a valid order id.
 BAD_IDS = ("", " ", "a" * 81, "o 1", "o/1", "../x", "o#1", "注文", "o'1", 'o"1', "o\n1", "o;ls", "$(x)", "%00", "[red]")
 BAD_REASONS = ("", "   ", "w" * 1001)
 BAD_PORTS = ("0", "-1", "22", "1023", "65536", "99999999999", "4566.5", "http", "", "0x11")
@@ -91,12 +91,12 @@ VALUES = {
     "applications limits set": ("max_customers_at_address", "3"),
     "commands rebuild": ("catalog", "--key", "t1/PRODUCT#1"),
 }
-# What starts a stack of its own, needs none, or waits for one.
+# Commands that start a stack, need none, or wait for one.
 ALONE = ("console", "demo", "start", "stop", "completion", "invoke", "fault")
 
 
 def _every_command() -> Iterator[tuple[str, ...]]:
-    """Every command that uses a stack, with values for what it requires; also those of contexts to come."""
+    """Every command that uses a stack, with values for its required arguments; also those of future contexts."""
     for words, command in leaves(typer.main.get_command(app)):
         if words[0] in ALONE:
             continue
@@ -271,7 +271,7 @@ ROWS = [
 
 
 class _Stranger(BaseHTTPRequestHandler):
-    """Another program on the port."""
+    """An unrelated program on the port."""
 
     status, body = 200, b""
 
@@ -297,7 +297,7 @@ _STRANGERS = {"html": _Page, "200": _Stranger, "503": _Unavailable}
 
 @contextmanager
 def _answering(stack: str) -> Iterator[str]:
-    """The port of what answers."""
+    """The port of a server."""
     kind, _, what = stack.partition(": ")
     if kind == "HTTP":
         with HTTPServer(("127.0.0.1", 0), _STRANGERS[what]) as server:
@@ -311,7 +311,7 @@ def _answering(stack: str) -> Iterator[str]:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """The files that calls name, by the name in braces."""
+    """The files used by calls, by the name in braces."""
     made = {name: folder / f"{name}.json" for name in ("file", "deep", "binary", "order", "csv", "application")}
     made["file"].write_text("[1]")
     made["deep"].write_text("[" * 100_000)
@@ -329,12 +329,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @cache
 def dead_port() -> str:
-    """A port where nothing answers."""
+    """A port without a server."""
     return str(free_port())
 
 
 def run(row: Wrong, places: dict[str, str]) -> Ended:
-    """Make the call without AWS settings, and without the client's pause before it tries again."""
+    """Run the command without AWS settings, and without the client's pause before a retry."""
     words = [reduce(lambda text, name: text.replace(f"{{{name}}}", places[name]), places, word) for word in row.words]
     with _answering(row.stack) as port, pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))

@@ -159,7 +159,7 @@ def test_skip_returns_the_skipped_version(stack: Stack) -> None:
     }  # fmt: skip
 
 
-def test_sweep_takes_no_input_and_finds_what_was_lost(stack: Stack) -> None:
+def test_sweep_takes_no_input_and_recovers_lost_work(stack: Stack) -> None:
     stack.publish(product())
 
     assert stack.call("sweep_commands", {})["started"] == 1

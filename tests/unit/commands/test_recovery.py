@@ -1,4 +1,4 @@
-"""What follows from streams, events and the sweep, also when some of them are lost, late or twice."""
+"""Reactions to streams, events and the sweep, also when some of them are lost, late or duplicated."""
 
 import json
 import logging
@@ -42,7 +42,7 @@ def sweep(world: World) -> dict[str, int]:
 
 
 def parked(world: World) -> Any:
-    """A world whose second version waits; what its gate was before the first one finished."""
+    """A world whose second version waits, and its gate before the first one finished."""
     world.publish(order())
     world.publish(order(2))
     world.running.wait(world.waiting_task(2, "token"), world.machine, START)
@@ -66,7 +66,7 @@ def test_waking_twice_ignores_a_dead_token(world: World) -> None:
     assert len(world.machines.answered) == 1
 
 
-def test_publishing_wakes_nobody(world: World) -> None:
+def test_publishing_wakes_no_version(world: World) -> None:
     parked(world)
     before = image(world, "gates")
     world.publish(order(3))
@@ -75,7 +75,7 @@ def test_publishing_wakes_nobody(world: World) -> None:
     assert world.machines.answered == {}
 
 
-def test_new_gate_wakes_nobody_and_reads_nothing(world: World) -> None:
+def test_new_gate_wakes_no_version_and_reads_nothing(world: World) -> None:
     world.publish(order())
     record = {"eventName": "INSERT", "dynamodb": {"NewImage": image(world, "gates")}}
     calls: list[str] = []
@@ -198,7 +198,7 @@ def test_stopped_execution_has_its_own_error() -> None:
     assert error_of("ABORTED", None, None) == {"type": "Execution.ABORTED", "message": ""}
 
 
-def test_sweep_starts_commands_that_were_never_started(world: World) -> None:
+def test_sweep_starts_unstarted_commands(world: World) -> None:
     world.publish(order())
     assert sweep(world)["started"] == 1
 
@@ -224,7 +224,7 @@ def test_sweep_wakes_versions_waiting_at_their_turn(world: World) -> None:
     assert world.machines.answered == {"token": "{}"}
 
 
-def test_sweep_starts_a_retry_that_was_not_started(world: World) -> None:
+def test_sweep_starts_an_unstarted_retry(world: World) -> None:
     world.publish(order())
     world.start(world.attempt(1))
     world.die(1)
@@ -295,7 +295,9 @@ def test_targets_follow_a_synchronous_command(shown: World, shelves: dict[str, S
     assert shown.gate().lagging == frozenset()
 
 
-def test_target_that_fails_five_times_is_listed_and_stops_no_other(shown: World, shelves: dict[str, Shelf]) -> None:
+def test_target_that_fails_five_times_is_listed_and_does_not_stop_others(
+    shown: World, shelves: dict[str, Shelf]
+) -> None:
     shown.publish(order(mode="sync"))
     shelves["first"].fails = 5
     project(shown)

@@ -1,4 +1,4 @@
-"""The machine's functions: in order, stray, twice, late."""
+"""The machine's functions, called in order, out of order, twice and late."""
 
 import hashlib
 from datetime import timedelta
@@ -178,7 +178,7 @@ def test_version_that_failed_in_finish_can_be_retried(shown: World, shelf: Shelf
 
 
 def test_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
-    """Its transaction was sent before the version died, and is carried out after the retry."""
+    """Its transaction was sent before the version died, and is executed after the retry."""
     world.publish(order())
     world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)
@@ -424,7 +424,7 @@ def test_document_made_invalid_by_its_merge_fails_with_its_reason(world: World) 
 
 
 def test_newer_data_is_never_replaced(world: World) -> None:
-    """As after a restore of the gates alone."""
+    """The gates alone were restored from a backup."""
     for version in (1, 2, 3):
         world.publish(order(version))
     world.finish(1)

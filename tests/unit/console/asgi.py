@@ -12,7 +12,7 @@ HOST = "127.0.0.1:8566"
 
 @dataclass(frozen=True)
 class Answer:
-    """headers: names in lower case; of several values, the last."""
+    """A response. headers: names in lower case; the last of several values."""
 
     status: int
     headers: Mapping[str, str]
@@ -20,12 +20,12 @@ class Answer:
 
     @property
     def cookie(self) -> str:
-        """`name=value` of the cookie that it sets."""
+        """The cookie that it sets, as `name=value`."""
         return self.headers["set-cookie"].partition(";")[0]
 
 
 def request(app: Any, method: str, address: str, body: bytes = b"", **headers: str) -> Answer:
-    """headers: with `_` for `-`; Host is a console's by default."""
+    """Send a request. headers: with `_` for `-`; Host is a console's by default."""
     return asyncio.run(_requested(app, method, address, body, {"host": HOST, **headers}))
 
 
@@ -34,7 +34,7 @@ def get(app: Any, address: str, **headers: str) -> Answer:
 
 
 def post(app: Any, address: str, fields: Mapping[str, str], **headers: str) -> Answer:
-    """A form, as a page of the console sends it."""
+    """Post a form, as a page of the console sends it."""
     ours = {"origin": f"http://{HOST}", "sec_fetch_site": "same-origin"}
     return request(app, "POST", address, urlencode(fields).encode(), **{**ours, **headers})
 
@@ -89,7 +89,7 @@ async def _requested(app: Any, method: str, address: str, body: bytes, headers: 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    # An error that was answered is raised again, for the log of the server.
+    # A handled error is raised again, for the server's log.
     with suppress(ZeroDivisionError):
         await app(scope, receive, send)
     found = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}

@@ -1,4 +1,4 @@
-"""Histories of executions as Step Functions answers them, made event by event."""
+"""Execution histories in Step Functions' format, built event by event."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ class Made:
         self.events: list[Any] = []
 
     def add(self, kind: str, before: int = 0, at: float | None = None, **details: Any) -> int:
-        """at: seconds after the beginning; a second after the event before by default."""
+        """Add an event. at: seconds after the start; by default a second after the previous event."""
         number = len(self.events) + 1
         seconds = float(number) if at is None else at
         event: dict[str, Any] = {"id": number, "type": kind, "previousEventId": before}
@@ -30,7 +30,7 @@ class Made:
     def task(
         self, name: str, before: int = 0, *errors: str, at: float = 0, took: float = 1, resource: str = "lambda"
     ) -> int:
-        """A whole task: an attempt for each error and, if it has none, one that succeeds; each takes so long."""
+        """Add a whole task: an attempt for each error and, if it has none, one that succeeds; each takes so long."""
         last = self.add("TaskStateEntered", before, at, name=name)
         for error in errors or ("",):
             last = self.add("TaskScheduled", last, at, resource=resource)

@@ -1,4 +1,4 @@
-"""The console as a whole, with a stack that is away, or a defect."""
+"""The console as a whole, with an unreachable stack, or a defect."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def defective() -> Stack:
 
 
 @pytest.mark.parametrize("path", ["/", "/runs", "/runs/OrderSaga/o-1"])
-def test_unreachable_stack_is_reported_with_what_to_do(path: str) -> None:
+def test_unreachable_stack_is_reported_with_a_remedy(path: str) -> None:
     found = get(console(away), path)
 
     assert found.status == 503

@@ -1,4 +1,4 @@
-"""A change asks first, needs a name and a token, and runs once."""
+"""A change asks first, requires a name and a token, and runs once."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ FIELDS = (
 
 
 class Refused(CommandError):
-    """It must not be."""
+    """A change that must not run."""
 
 
 @dataclass
 class Made:
-    """A change that keeps what it was called with. error: what it raises."""
+    """A change that records its call. error: raised by it."""
 
     calls: list[tuple[Mapping[str, str], Mapping[str, str], str]] = field(default_factory=list)
     error: Exception | None = None
@@ -78,7 +78,7 @@ def made() -> Iterator[Made]:
 
 @dataclass
 class Browser:
-    """It keeps the cookie and the token of the last form."""
+    """A browser that keeps the cookie and the token of the last form."""
 
     app: Starlette
     cookie: str = ""

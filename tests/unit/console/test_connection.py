@@ -1,4 +1,4 @@
-"""The stack of the console, while the credentials that it is read with are replaced."""
+"""The console's stack while the credentials that it uses are replaced."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _EXPIRED = "<ErrorResponse><Error><Code>ExpiredToken</Code><Message>expired</Mes
 
 @dataclass
 class Account:
-    """An account that takes one access key. credentials: the file that the caller keeps the key in."""
+    """An account that accepts one access key. credentials: the file that the caller keeps the key in."""
 
     credentials: Path
     valid: str = ""
@@ -56,7 +56,7 @@ def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Account
             self.wfile.write(text.encode())
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)

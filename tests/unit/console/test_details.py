@@ -1,4 +1,4 @@
-"""Which log lines belong to an execution, and how they are told."""
+"""The log lines of an execution, and their display."""
 
 import json
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ def test_ids_are_found_in_an_input(document: object, expected: dict[str, str]) -
     assert ids(json.dumps(document)) == expected
 
 
-def test_input_that_is_not_json_has_no_ids() -> None:
+def test_non_json_input_has_no_ids() -> None:
     assert ids("no json") == {}
 
 

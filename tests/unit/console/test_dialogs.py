@@ -1,4 +1,4 @@
-"""A change is made to what its dialog named, and to nothing that came later."""
+"""A change applies to the version that its dialog named, and to no later one."""
 
 import re
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def stack(**outputs: str) -> Stack:
 
 @dataclass
 class DeadKey:
-    """A key of which every version dies."""
+    """A key whose versions all die."""
 
     turn: int = 5
 

@@ -1,4 +1,4 @@
-"""The layered drawing: nothing overlaps, edges lead down, few cross."""
+"""The layered layout: nothing overlaps, edges lead down, few cross."""
 
 from itertools import combinations, pairwise
 
@@ -12,7 +12,7 @@ SIZE = (100.0, 30.0)
 
 
 def drawn(names: str, *edges: str) -> Laid:
-    """Boxes of one letter each; an edge is two letters."""
+    """A layout of boxes named by one letter; an edge is two letters."""
     return laid_out(dict.fromkeys(names, SIZE), [Edge(*edge) for edge in edges])
 
 

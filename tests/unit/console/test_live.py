@@ -12,7 +12,7 @@ type Poll = Callable[[str], Awaitable[Parts]]
 
 
 def polled(*answers: Parts | Exception) -> tuple[Poll, list[str]]:
-    """A poll with these answers, the last one forever; and the addresses that it was asked for."""
+    """A poll with these answers, the last one forever; and the addresses that it was called with."""
     asked: list[str] = []
 
     async def poll(address: str) -> Parts:

@@ -1,4 +1,4 @@
-"""What a graph says of each state: by its visits, attempts, errors and items."""
+"""The state of each box in a graph: by its visits, attempts, errors and items."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_caught_error_is_on_the_transition_it_took() -> None:
         ("FAILED", "lambda", "Refused", "failed"),
     ],
 )
-def test_state_that_was_never_exited_has_a_status(status: str, resource: str, error: str, word: str) -> None:
+def test_unexited_state_has_a_status(status: str, resource: str, error: str, word: str) -> None:
     made = Made()
     last = made.add("TaskScheduled", made.add("TaskStateEntered", name="A"), resource=resource)
     if error:

@@ -1,4 +1,4 @@
-"""Where the money of an order is, by its rows and by the gateway's ledger."""
+"""The money of an order, by its rows and by the gateway's ledger."""
 
 from typing import Any
 
@@ -67,13 +67,13 @@ def test_difference_may_disappear_while_the_order_is_not_final(undecided: Any) -
         (None, {"status": "HELD"}, "bad", "Whether the card was charged is not known: the charge is HELD."),
     ],
 )
-def test_without_a_ledger_the_rows_say_what_is_known(payment: Any, lease: Any, kind: str, words: str) -> None:
+def test_without_a_ledger_only_the_rows_are_shown(payment: Any, lease: Any, kind: str, words: str) -> None:
     found = where(seen(payment, charge=lease), None)
 
     assert (found.kind, found.sentence.startswith(words)) == (kind, True), found.sentence
 
 
-def test_charge_in_progress_is_no_alarm_while_the_order_runs() -> None:
+def test_charge_in_progress_raises_no_alarm_while_the_order_runs() -> None:
     assert where(seen(None, charge={"status": "IN_PROGRESS"}, runs=True), None).kind == "busy"
 
 

@@ -1,4 +1,4 @@
-"""Reads of the console while a stack is slow, away, or refuses a call."""
+"""Reads of the console while a stack is slow, unreachable, or refuses a call."""
 
 import asyncio
 import subprocess
@@ -32,7 +32,7 @@ asyncio.run(give_up())
 
 
 class Switch:
-    """A stack that can go away. A read of it does not return until the test ends, as a client retries for long."""
+    """A stack that can go away. A read of it does not return until the test ends, like a client with many retries."""
 
     def __init__(self) -> None:
         self.away = False

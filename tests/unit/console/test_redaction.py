@@ -85,7 +85,7 @@ def test_arns_and_hashes_are_not_tokens() -> None:
     assert redacted_text(text) == text
 
 
-def test_text_that_is_not_json_is_shown() -> None:
+def test_non_json_text_is_shown() -> None:
     assert shown("not json") == "not json"
     assert shown(None) == shown("") == ""
 

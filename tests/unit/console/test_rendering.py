@@ -1,4 +1,4 @@
-"""How values look on a page, and that nothing on it is markup unless a template says so."""
+"""The display of values on a page; nothing on it is markup unless a template says so."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal

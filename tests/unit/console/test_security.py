@@ -1,4 +1,4 @@
-"""Which requests the console answers, and the headers of its answers."""
+"""The requests that the console accepts, and the headers of its responses."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page of what an execution is about."""
+"""The link from an execution to the page of its subject."""
 
 import json
 
@@ -25,5 +25,5 @@ def test_execution_links_to_its_subject(machine: str, document: object, expected
     assert subject(machine, "name", json.dumps(document)) == expected
 
 
-def test_input_that_is_not_json_has_no_link() -> None:
+def test_non_json_input_has_no_link() -> None:
     assert subject("OrderSaga", "name", "") is None

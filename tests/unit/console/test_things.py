@@ -1,4 +1,4 @@
-"""The pure parts of the pages: what they show of rows, and what a button stands for."""
+"""The pure parts of the pages: the display of rows, and the commands of buttons."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The timeline: what is idle is folded, and nothing else."""
+"""The timeline: idle time is folded, and nothing else."""
 
 import itertools
 from datetime import datetime, timedelta

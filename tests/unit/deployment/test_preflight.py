@@ -69,7 +69,7 @@ class Account(Target):
         return stubs[service]
 
     def done(self) -> bool:
-        """Whether all of a test's answers were used."""
+        """True if all of a test's answers were used."""
         for service in set(self.__dict__["stubs"]) - {"sts"}:
             self._stubs(service).assert_no_pending_responses()
         return True

@@ -1,4 +1,4 @@
-"""What a command makes of the row that it replaces, and how large that may be."""
+"""The result of a command on the row that it replaces, and its size limits."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -71,7 +71,7 @@ def test_document_is_limited_to_300_kib_of_json(size: int, fits: bool) -> None:
 
 @pytest.mark.slow
 def test_document_must_fit_into_a_row_even_if_its_json_is_short_enough() -> None:
-    """A short number takes more room in a row than in JSON."""
+    """A short number takes more space in a row than in JSON."""
     attributes = {"a": [1] * (MAX_DOCUMENT // 2 - 100)}
     assert json_size(attributes) < MAX_DOCUMENT
 

@@ -1,4 +1,4 @@
-"""Every kind of bad input gets an error that names the field. Nothing is written, as nothing is parsed."""
+"""Every kind of invalid input gets an error that names the field. Nothing is written, because nothing is parsed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def merging(**values: Any) -> dict[str, Any]:
     return {**product(merge=True), "attributes": values}
 
 
-# What is wrong, the input, the path that the message starts with.
+# The defect, the input, and the path that the message starts with.
 BAD: list[tuple[str, Any, str]] = [
     ("null", None, "the command"),
     ("a list", [], "the command"),

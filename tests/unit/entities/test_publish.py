@@ -1,4 +1,4 @@
-"""What PublishCommand writes and answers."""
+"""The rows and responses of PublishCommand."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -113,7 +113,7 @@ def test_type_may_not_change(world: World, mode: str) -> None:
 @pytest.mark.parametrize(
     "changes", [{"type": "Product"}, {"type": "NOTE"}, {"sk": "PRODUCT#tea-01#note", "type": "NOTE"}]
 )
-def test_key_of_a_registered_type_takes_no_other_type(products: World, mode: str, changes: dict[str, Any]) -> None:
+def test_key_of_a_registered_type_accepts_no_other_type(products: World, mode: str, changes: dict[str, Any]) -> None:
     assert refused(products, product(mode=mode, **changes), InvalidCommand).startswith("type: must be PRODUCT")
 
 
@@ -123,7 +123,7 @@ def test_key_of_a_registered_type_takes_no_other_type(products: World, mode: str
 def test_registered_type_takes_over_its_own_key(
     products: World, mode: str, version: int | None, unfinished: bool
 ) -> None:
-    """An application in which PRODUCT was not registered yet has published `Product`."""
+    """An application that had not registered PRODUCT yet has published `Product`."""
     registered, products.types = products.types, Types([], [])
     products.publish(product(type="Product", mode="async" if unfinished else "sync"))
     products.types = registered
@@ -299,7 +299,7 @@ def test_missing_gate_is_rebuilt_from_the_data(world: World) -> None:
 
 @pytest.fixture
 def skipped(world: World) -> Callable[[str], World]:
-    """Version 2 was skipped, and the gate is as it was at an earlier moment."""
+    """A world in which version 2 was skipped and the gate has an earlier state."""
 
     def at(moment: str) -> World:
         world.publish(order(mode="sync"))

@@ -1,4 +1,4 @@
-"""An entity as it was, while commands go on: what is read is of no one moment."""
+"""An entity's past states, read while commands continue: a read is not a snapshot."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ KEY = Key("TENANT#tenant1", "ORDER#order123")
 
 
 class Reader:
-    """The client. between: what happens within the next batch read, after its data and before its gate."""
+    """A client. between: called within the next batch read, after its data and before its gate."""
 
     def __init__(self, world: World) -> None:
         self.world, self.queries = world, 0
@@ -37,7 +37,7 @@ class Reader:
 
 @pytest.fixture
 def world() -> World:
-    """A key of which three versions have finished, one in each hour."""
+    """A key with three finished versions, one in each hour."""
     made = World(dynamodb.client())
     for version in (1, 2, 3):
         made.run(order(version, attributes={"number": version}))
@@ -66,7 +66,7 @@ def test_finishing_version_is_not_shown_as_the_previous_one(world: World) -> Non
 def test_history_is_read_only_if_it_must_be_searched(
     world: World, moment: int | datetime, number: int, queries: int
 ) -> None:
-    """It has every version, and a key may have thousands."""
+    """A history has every version, and a key may have thousands."""
     reader = Reader(world)
 
     assert as_of(reader, world.tables, KEY, moment)["attributes"] == {"number": number}

@@ -139,7 +139,7 @@ def test_product_is_an_object_of_the_catalog(bucket: CatalogBucket) -> None:
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Target, Document], None]:
-    """Let another writer come in between the next read of a target and its write."""
+    """Let another writer write between the next read of a target and its write."""
 
     def arrange(target: Target, document: Document) -> None:
         name = "_read" if isinstance(target, CatalogBucket) else "_pointer"

@@ -1,4 +1,4 @@
-"""Types and targets are registered in code, or the module does not load."""
+"""Types and targets are registered in code, or the module fails to load."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_product_has_two_targets_besides_data() -> None:
     assert set(TARGETS) == {"products", "catalog"}
 
 
-def test_whole_document_needs_fields_that_a_change_may_omit() -> None:
+def test_complete_document_requires_fields_that_a_change_may_omit() -> None:
     kind = EntityType("SHOP", Shop)
     kind.check({"floor": 2}, merge=True)
     kind.check({"floor": None}, merge=True)

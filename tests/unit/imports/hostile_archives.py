@@ -1,4 +1,4 @@
-"""Archives that must be refused: by what is wrong, the archive, its code, and what the message says."""
+"""Archives that must be refused: the defect, the archive, its code, and part of the message."""
 
 import gzip
 import io
@@ -61,7 +61,7 @@ def _quoted() -> bytes:
 
 
 def _padded() -> bytes:
-    """Only the header of the first entry shows that its data goes on into the second."""
+    """An archive whose data continues into the second entry, visible only in the first one's header."""
     offset = 30 + 5 + len(deflated(CSV))
     return archive(File(b"a.csv", local={"extra": bytes(200)}), File(b"b.csv", central={"offset": offset}))
 
@@ -70,7 +70,7 @@ SMALL = archive(File())
 TWO_ENDS = archive(File(b"a.csv"), comment=archive(File(b"b.csv")))
 
 HOSTILE = {
-    # No archive, or not one that two readers understand alike.
+    # Not an archive, or one that two readers read differently.
     "an empty file": (b"", "NotAnArchive", "no end record"),
     "a CSV called ZIP": (CSV, "NotAnArchive", "no end record"),
     "a gzip called ZIP": (gzip.compress(CSV), "NotAnArchive", "no end record"),
@@ -247,7 +247,7 @@ HOSTILE = {
         "HeaderMismatch",
         "what follows its data",
     ),
-    # What only the data shows.
+    # Defects visible only in the data.
     "a wrong checksum": (_both(crc=7), "WrongCrc", "checksum"),
     "a smaller size than the data": (_both(size=7), "WrongSize", "7 bytes"),
     "a smaller size with its checksum": (_both(size=7, crc=zlib.crc32(CSV[:7])), "WrongSize", "7 bytes"),

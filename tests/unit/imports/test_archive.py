@@ -1,4 +1,4 @@
-"""Archives are refused with a reason, or give exactly what was put into them."""
+"""Archives are refused with a reason, or return exactly their content."""
 
 import io
 import zipfile
@@ -18,7 +18,7 @@ LONG = b"".join(b"p-%d,%d\n" % (number, number * 7919 % 10_007) for number in ra
 
 
 class Object:
-    """An object in a bucket, which counts the bytes that are read of it."""
+    """An object in a bucket that counts the bytes read from it."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.reads = data, list[tuple[int, int]]()
@@ -38,7 +38,7 @@ def contents(data: bytes) -> dict[str, bytes]:
 
 
 def zipped(files: dict[str, bytes], *, seekable: bool = True, zip64: bool = False, method: int = 8) -> bytes:
-    """Written by the standard library; with data descriptors if the output is not seekable."""
+    """An archive by the standard library; with data descriptors if the output is not seekable."""
     made = io.BytesIO()
     if not seekable:
         made.seekable = lambda: False  # type: ignore[method-assign]

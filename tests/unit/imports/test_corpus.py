@@ -1,4 +1,4 @@
-"""The target `make corpus` on a small corpus, and on a reader that is wrong."""
+"""The target `make corpus` on a small corpus, and with a defective reader."""
 
 import zipfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A file that looks like another encoding is refused before a row of it is stored."""
+"""A file that looks like another encoding is refused before any of its rows is stored."""
 
 import io
 import zipfile
@@ -77,7 +77,7 @@ def test_half_width_katakana_are_read_as_cp932(world: ImportWorld, mode: str) ->
 
 
 def test_result_of_a_cp932_import_is_retried_in_utf_8(world: ImportWorld) -> None:
-    """failed.csv is in UTF-8. As cp932, its names would become others; nobody has confirmed its encoding."""
+    """failed.csv is in UTF-8. As cp932 its names would change; nobody has confirmed its encoding."""
     content = text("緑茶", "煎茶", encoding="cp932").replace(b"tea,1", b"tea,x")
     options = {"encoding": "cp932", "encoding_confirmed": True}
     first = imported(world, content, "DIRECT", options=options)

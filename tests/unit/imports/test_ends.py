@@ -1,4 +1,4 @@
-"""The end of an import that lost its file, and of executions that are not an import's own."""
+"""The end of an import whose file is lost, and of executions that do not belong to an import."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def test_direct_import_whose_file_was_deleted_ends(world: ImportWorld, monkeypat
 
 
 def test_failed_rows_of_a_batch_are_read_at_once(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million rows have 10,000 batches: with a read for each failed row, their finalization would time out."""
+    """A million rows have 10,000 batches: with one read for each failed row, finalization would time out."""
     rows = "".join(f"p{number},n,tea,{'x' if number % 5 else 1},JPY,{'d' * 1000}\n" for number in range(100))
     import_id = world.create(HEADER + rows, processing_mode="STEP_FUNCTION")
     world.load(import_id)
@@ -64,6 +64,6 @@ def test_failed_rows_of_a_batch_are_read_at_once(world: ImportWorld, monkeypatch
     "changes", [{"name": "by-hand"}, {"input": None}, {"input": "{}"}, {"input": "{"}, {"input": "[]"}], ids=str
 )
 def test_end_of_an_unrelated_execution_ends_no_import(changes: Any) -> None:
-    """Someone starts an execution of a running import's input again, which fails at once."""
+    """A second execution of a running import's input is started, and fails at once."""
     assert ended(KEY).job == Job(TENANT, KEY.import_id)
     assert ended(KEY, **changes).job is None

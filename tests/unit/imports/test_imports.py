@@ -137,7 +137,7 @@ def test_validation_of_a_retry_leaves_stored_rows_unchanged(world: ImportWorld) 
 
 
 def test_repeated_batch_reports_what_the_records_say(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run crashes after its rows; the second one finds every row written, and another answer of the check."""
+    """The first run crashes after its rows; the second one finds every row written, and another result of the check."""
     import_id = world.create(text(1, "x"), processing_mode="STEP_FUNCTION")
     world.load(import_id)
     monkeypatch.setattr("imports.table.ImportsTable.record", lambda *_: False)
@@ -194,7 +194,7 @@ def test_interrupted_import_bars_the_rest(world: ImportWorld) -> None:
 
 
 def test_late_row_of_a_barred_batch_is_not_written(world: ImportWorld) -> None:
-    """The batch has read that it is not barred, and finalization bars it before the batch's first row is written."""
+    """The batch has read that it is not barred; finalization bars it before the batch's first row is written."""
     import_id = world.create(text(1, 2), processing_mode="STEP_FUNCTION")
     world.load(import_id)
     made, pointers = world.made(import_id), world.pointers(world.made(import_id))
@@ -397,7 +397,7 @@ def test_batch_record_is_read_as_written(world: ImportWorld) -> None:
 
 
 class RetriedCompletes:
-    """A client of S3 that loses the answer to a CompleteMultipartUpload, so that the SDK sends it again."""
+    """An S3 client that loses the answer to CompleteMultipartUpload, so that the SDK sends it again."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""What lands late: after counters moved, after an end, after a retry."""
+"""Late writes: after counters moved, after an end, after a retry."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -33,7 +33,7 @@ def test_records_keep_their_expiry_after_the_lifetime_is_raised(world: ImportWor
 
 
 def test_chain_is_as_old_as_its_first_import(world: ImportWorld) -> None:
-    """What the first import stored has the first import's record, however young the retry is."""
+    """A row stored by the first import has the first import's record, however young the retry is."""
     first = world.run(_FILE)
     world.now += timedelta(days=80)
     second = world.run(retry_of=first)
@@ -44,7 +44,7 @@ def test_chain_is_as_old_as_its_first_import(world: ImportWorld) -> None:
 
 
 def while_loading(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-    """Do this once, after the next loader has found the import not loaded, and before it reads the file."""
+    """Call this once, after the next loader has found the import not loaded, and before it reads the file."""
     read = Loader.load
 
     def late(*given: Any) -> Any:
@@ -70,7 +70,7 @@ def test_late_loader_does_not_reset_a_counter(world: ImportWorld, monkeypatch: p
 
 
 def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:
-    """Its answer was lost, and the Map runs."""
+    """Its answer was lost, and the Map is running."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION", options={"max_concurrency": 3})
     first = world.load(import_id)
     world.lose(import_id)
@@ -81,7 +81,7 @@ def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:
 
 @pytest.mark.parametrize("load", ["load", "cut_off"])
 def test_loaded_file_is_no_longer_refused(world: ImportWorld, monkeypatch: pytest.MonkeyPatch, load: str) -> None:
-    """The file is removed between two calls at once."""
+    """The file is deleted between two concurrent calls."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
 
     def run() -> None:
@@ -97,7 +97,7 @@ def test_loaded_file_is_no_longer_refused(world: ImportWorld, monkeypatch: pytes
 
 
 def test_running_rows_are_no_longer_refused(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first file is removed between two calls at once, so only the later one finds a row with another key."""
+    """The first file is deleted between two concurrent calls, so only the later one finds a row with another key."""
     first = world.create(_FILE, processing_mode="STEP_FUNCTION")
     world.load(first)
     world.cut_off(first)
@@ -153,7 +153,7 @@ def test_hanging_finalization_changes_nothing_after_a_retry(
 
 
 def test_late_finalization_leaves_the_results_alone(world: ImportWorld) -> None:
-    """It finds no cells, as the file was removed after the end."""
+    """It finds no cells, because the file was deleted after the end."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
     world.load(import_id)
     seen = world.made(import_id)
@@ -179,7 +179,7 @@ def test_late_finalization_reports_how_the_import_ended(world: ImportWorld) -> N
 def test_finalization_that_crashed_before_the_end_is_repeated(
     world: ImportWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is removed meanwhile: the results that are told are all of the second one."""
+    """The file is deleted meanwhile: all results returned are those of the second one."""
     import_id = world.create(_FILE + "p2,n,tea,x,JPY\n", processing_mode="STEP_FUNCTION")
     world.load(import_id)
     world.batch(import_id)

@@ -1,4 +1,4 @@
-"""Corrected rows that have another key than before or lack a secret, and retries that check all rows first."""
+"""Corrected rows with a changed key or without a secret, and retries that check all rows first."""
 
 import dataclasses
 from typing import Any
@@ -21,7 +21,7 @@ def row(code: str, price: object = 1) -> str:
 
 
 def cut_off(world: ImportWorld, text: str) -> str:
-    """An import of which no row has an outcome."""
+    """An import without an outcome for any row."""
     import_id = world.create(text, processing_mode="STEP_FUNCTION")
     world.load(import_id)
     world.cut_off(import_id)
@@ -61,7 +61,7 @@ def test_row_without_a_key_may_get_one(world: ImportWorld, code: str) -> None:
     assert world.row(retry)["status"] == "COMPLETED"
 
 
-def test_records_provide_the_keys_of_a_first_file_that_is_gone(world: ImportWorld) -> None:
+def test_records_provide_the_keys_of_a_deleted_first_file(world: ImportWorld) -> None:
     first = world.run(HEADER + row("p1", "x"))
     world.lose(first)
     retry = world.run(f"row,{HEADER}1,{row('p1')}2,{row('p2')}", retry_of=first)
@@ -93,7 +93,7 @@ def test_all_or_nothing_retry_runs_if_only_stored_rows_are_wrong(world: ImportWo
 
 @pytest.fixture
 def secretive() -> ImportWorld:
-    """The description of a product is secret, and p1 has one."""
+    """A world whose products have a secret description; p1 has one."""
     world = ImportWorld(
         dynamodb.client(), Types([dataclasses.replace(TYPES.of("PRODUCT"), secret=("description",))], TARGETS)
     )
@@ -128,7 +128,7 @@ def test_result_without_its_secrets_erases_none(secretive: ImportWorld, processi
 
 
 def test_only_a_corrected_file_needs_every_secret(secretive: ImportWorld) -> None:
-    """A row replaces the entity; and what is stored is reported, whatever its result has left out."""
+    """A row replaces the entity; stored rows are reported, whatever the result has left out."""
     first = secretive.run(secret_file("p1,n,tea,1,JPY,\n"))
     retry = secretive.run(f"row,{secret_file('1,p1,n,tea,1,JPY,')}\n", retry_of=first)
 

@@ -1,4 +1,4 @@
-"""Files as spreadsheets and damage leave them: empty rows and columns, wrong quotes, other formats, any names."""
+"""Files from spreadsheets, and damaged ones: empty rows and columns, wrong quotes, other formats, any names."""
 
 import dataclasses
 import itertools
@@ -111,7 +111,7 @@ def test_duplicate_check_and_check_of_all_rows_handle_gaps(world: ImportWorld, m
 def test_import_of_an_earlier_release_is_retried_by_its_own_numbers(
     world: ImportWorld, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There, a row of empty cells was a row that failed."""
+    """In that release, a row of empty cells was a failed row."""
     content = HEADER + row(1) + ",,,,\n" + row(3, "x")
     with monkeypatch.context() as patch:
         patch.setattr("imports.loading.is_blank_row", lambda *_: False)
@@ -192,7 +192,7 @@ def test_quote_opened_in_the_header_or_a_corrected_row_is_never_closed(world: Im
 def test_unclosed_quote_in_an_earlier_release_does_not_stop_its_retry(
     world: ImportWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last row of the first file had an open quote, and failed. A corrected file names it, and the one before."""
+    """The last row of the first file had an open quote, and failed. A corrected file names it, and the previous one."""
     with monkeypatch.context() as patch:
         patch.setattr("imports.loading.unclosed_quote", lambda _: None)
         patch.setattr("imports.loading.Reader.see", _see_open)
@@ -236,7 +236,7 @@ def test_row_with_a_misplaced_quote_says_where_and_is_shown(
 
 
 @both_modes
-def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) -> None:
+def test_long_row_that_swallows_others_is_reported(world: ImportWorld, mode: str) -> None:
     swallowed = "".join(map(row, range(5000)))
     import_id = imported(world, f'{HEADER}p1,"n,tea,1,JPY\n{swallowed}p2,n",tea,1,JPY\n{row(8)}', mode)
     (failed,) = world.result(import_id, "failed")
@@ -246,7 +246,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
     assert world.counts(import_id) == (2, 1, 1, 0)
 
 
-# What a file is that is no CSV.
+# Files that are not CSV.
 
 
 @both_modes
@@ -272,7 +272,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
             for sign, words in {":": "`:`", "^": "`^`", " ": "a space", "\x1f": "the control character U+001F"}.items()
         ),
         (f'"{HEADER[:-1]}"\n"{row(1)[:-1]}"\n', "MissingColumn", "code", "a quote before and after the whole line"),
-        # A quote that the next row closes: what it has swallowed is no name of a column.
+        # A quote closed by the next row: the text inside is not a column name.
         ('code,"name,category\np1,"s3cret",tea\n', "UnknownColumn", "", "Cell 2 spans 2 lines of the file"),
         ('code,"name,category\np1,s3cret",tea\n', "MissingColumn", "name", "Cell 2 spans 2 lines of the file"),
         (f'{HEADER[:-1]},"x\np1,s3cret"\n', "UnknownColumn", "", "Cell 6 spans 2 lines of the file"),
@@ -287,7 +287,7 @@ def test_long_row_that_swallows_others_says_so(world: ImportWorld, mode: str) ->
         ('"code"x,name,category,price,currency\n', "UnknownColumn", '"code"x', "Cell 1 has text after its closing"),
     ],
 )
-def test_refusal_says_what_was_found(
+def test_refusal_describes_the_finding(
     world: ImportWorld, mode: str, content: str | bytes, code: str, column: str, what: str
 ) -> None:
     error = refused(world, content, mode)

@@ -1,4 +1,4 @@
-"""The start of an import for a message of the queue."""
+"""The start of an import by a message of the queue."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A ZIP state by state, also with calls that are lost, late or repeated."""
+"""A ZIP state by state, also with lost, late and repeated calls."""
 
 import json
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def test_late_unzip_forgets_no_child(world: World, monkeypatch: pytest.MonkeyPat
 
 
 def test_refused_zip_is_not_read_by_a_late_unzip(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has inflated the archive, which is removed before another call reads it."""
+    """It has inflated the archive, which is deleted before another call reads it."""
     key = world.upload(TWO)
     inflate = type(world.entries).inflate
 
@@ -78,7 +78,7 @@ def test_refused_zip_is_not_read_by_a_late_unzip(world: World, monkeypatch: pyte
     assert list(world.objects(key)) == []
 
 
-def test_child_has_the_lifetime_of_its_zips_records(world: World) -> None:
+def test_child_has_the_lifetime_of_the_zip_records(world: World) -> None:
     key = world.upload(TWO, record_days=30)
     world.unzip(key)
 
@@ -114,7 +114,7 @@ def test_unzip_that_lands_after_the_end_leaves_nothing(world: World, monkeypatch
 def test_finalize_raises_contention_if_unzip_finishes_meanwhile(
     world: World, monkeypatch: pytest.MonkeyPatch, data: bytes, status: str, code: str | None
 ) -> None:
-    """Otherwise the first entry of an archive that lies in its second one would stay."""
+    """Otherwise the first entry of an archive inside its second one would stay."""
     key = world.upload(data)
     delete = type(world.files).delete_all
 
@@ -200,7 +200,7 @@ def test_nothing_is_unzipped_for_a_stopped_or_finished_import(world: World, valu
     assert list(world.objects(key)) == []
 
 
-def test_child_has_the_options_of_its_zip_and_its_own_id(world: World) -> None:
+def test_child_inherits_the_options_of_its_zip_but_has_its_own_id(world: World) -> None:
     key = world.upload(TWO, options={"parallel": 3, "encoding": "cp932"}, validated=True)
     world.unzip(key)
     child = world.found(world.trigger(key, 2))
@@ -237,7 +237,7 @@ def test_end_of_a_child_answers_every_token_once(world: World) -> None:
     assert "tokens" not in world.item(child)
 
 
-def test_running_child_answers_nothing(world: World) -> None:
+def test_running_child_answers_no_token(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     world.children.answer(world.item(world.trigger(key, 1)))
@@ -324,7 +324,7 @@ def test_counters_are_the_sum_of_the_children(world: World) -> None:
 
 
 def test_counters_change_with_those_of_the_children(world: World) -> None:
-    """Also if a loader, a stream record or an end comes twice, and if the recount finds more than was counted."""
+    """It also holds after duplicate loaders, stream records and ends, and if the recount finds more rows."""
     key = world.upload(TWO)
     world.unzip(key)
     children = [world.trigger(key, 1), world.trigger(key, 2)]
@@ -453,7 +453,7 @@ def test_zip_that_has_not_started_is_left_to_the_sweep_of_imports(world: World) 
 
 
 def test_list_of_entries_is_written_last(world: World) -> None:
-    """An unzip that was cut off before it has no list, so no child finds its entry."""
+    """An unzip interrupted before it has no list, so no child finds its entry."""
     key = world.upload(TWO)
     world.unzip(key)
 

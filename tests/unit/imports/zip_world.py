@@ -26,7 +26,7 @@ TENANT = "tenant1"
 
 @dataclass
 class StepFunctions:
-    """Step Functions, as far as ZIPs call it: executions by name, and tokens that wait for an answer."""
+    """The part of Step Functions that ZIPs call: executions by name, and tokens that wait for an answer."""
 
     running: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
@@ -69,7 +69,7 @@ class World:
         self.recovery = ZipRecovery(self.children, self.end, self.machines)
 
     def upload(self, data: bytes, **values: Any) -> ImportKey:
-        """The row of a new import of this archive, whose machine runs."""
+        """Create an import of this archive with a running machine. Returns its row."""
         key = ImportKey(TENANT, uuid.uuid4().hex)
         put = self.files.client.put_object(Bucket=self.bucket, Key="a.zip", Body=data)
         row = {
@@ -99,7 +99,7 @@ class World:
         return Unzip(self.table, self.entries).run(key, START)
 
     def trigger(self, key: ImportKey, number: int, token: str = "") -> ImportKey:
-        """The child. token: of the state that waits, by default a new one."""
+        """Start a child. Returns it. token: of the waiting state, by default a new one."""
         token = token or uuid.uuid4().hex
         self.stepfunctions.waiting.add(token)
         task = EntryTask(key.tenant_code, key.import_id, number, token)
@@ -127,7 +127,7 @@ class World:
         return {name: self.found(key).values[f"{name}_rows"] for name in names}
 
     def objects(self, key: ImportKey) -> Iterator[str]:
-        """Every version of what the ZIP wrote."""
+        """Every version of the objects that the ZIP wrote."""
         page = self.files.client.list_object_versions(Bucket=self.bucket, Prefix=key.work)
         yield from (
             one["Key"].removeprefix(key.work) for one in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]

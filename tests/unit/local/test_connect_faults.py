@@ -104,7 +104,7 @@ def test_lost_answer_of_create_instance_is_found_by_its_token(connect: Connect) 
     assert [one["id"] for one in connect.control.instances()] == [found["Id"]]
 
 
-def test_delayed_call_holds_up_no_other(connect: Connect) -> None:
+def test_delayed_call_does_not_block_others(connect: Connect) -> None:
     connect.control.delay("ListInstances", 3)
     with Threads(1) as others:
         began = time.monotonic()

@@ -28,7 +28,7 @@ def test_inactive_instance_has_no_profiles_and_no_users(connect: Connect) -> Non
             getattr(connect.client, operation)(InstanceId=instance_id)
 
 
-def test_failed_creation_is_listed_for_a_day_and_says_so(connect: Connect) -> None:
+def test_failed_creation_is_listed_as_failed_for_a_day(connect: Connect) -> None:
     connect.control.fail_creation()
     instance_id = connect.create_instance()
     assert status(connect, instance_id) == "CREATION_IN_PROGRESS"

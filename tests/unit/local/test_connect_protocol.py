@@ -14,7 +14,7 @@ MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))
 
 
 def send(connect: Connect, method: str, path: str, body: bytes = b"") -> tuple[int, str | None, Document]:
-    """The status, the error's code and the body of an answer."""
+    """Send a request. Returns the response's status, error code and body."""
     connection = http.client.HTTPConnection(*connect.server.server_address, timeout=60)
     connection.request(method, path, body)
     answer = connection.getresponse()

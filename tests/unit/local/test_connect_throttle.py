@@ -1,4 +1,4 @@
-"""Amazon Connect's simulator: two requests a second and a burst of five, for each operation, of all callers."""
+"""Amazon Connect's simulator: two requests a second and a burst of five, for each operation, across all callers."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What the local stack adds to a build, so that `sam deploy` takes less time; and why a build failed."""
+"""Changes that the local stack makes to a build to speed up `sam deploy`, and the reason for a failed build."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def _function(uri: str) -> dict[str, Any]:
 
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
-    """Two nested stacks; each function has a folder of its own, and A and C the same content."""
+    """Two nested stacks; each function has its own folder, and A and C have the same content."""
     for folder, content in {"One/A": "same", "One/B": "other", "Two/C": "same"}.items():
         (tmp_path / folder / "__pycache__").mkdir(parents=True)
         (tmp_path / folder / "handlers.py").write_text(content)

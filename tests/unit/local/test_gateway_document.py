@@ -1,4 +1,4 @@
-"""docs/gateway.md documents everything that the payments service needs of a gateway's answers."""
+"""docs/gateway.md documents everything in a gateway's responses that the payments service needs."""
 
 import json
 import re
@@ -26,7 +26,7 @@ TEXT = "".join((ROOT / "docs" / name).read_text() for name in ("gateway.md", "ga
 KEY = derived_key("key-of-the-stack", "o-1")
 CHARGE = Charge("o-1", 3000, "JPY", "tok_visa")
 VALUES = {"key": KEY, "id": "ch_1", "amount": 3000, "currency": "JPY", "refunded": 0, "error": {"code": "expired_card"}}
-# The error for a looked-up status; None: the charge stands.
+# The error for a looked-up status; None if the charge is in effect.
 OUTCOMES = {
     "succeeded": None,
     "declined": PaymentDeclined,
@@ -41,7 +41,7 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answered(request: str) -> Any:
-    """The body of a request's success."""
+    """The body of a successful request."""
     section = TEXT.partition(f"### {request}")[2].partition("\n#")[0]
     body = re.search(r"`?(\{\"[^`\n]+\})`", section)
     assert body, f"docs/gateway.md does not say what {request} answers"

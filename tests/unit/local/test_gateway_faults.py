@@ -1,4 +1,4 @@
-"""Every fault of the gateway simulator, from the view of a client that reads the ledger afterwards."""
+"""Every fault of the gateway simulator, seen by a client that reads the ledger afterwards."""
 
 import http.client
 import json
@@ -31,7 +31,7 @@ from stepwise.local.simulators.serving import FaultPlan
 from tests.kit.project import ROOT
 from tests.unit.ordering.gateway import counts
 
-# A timeout is none of these: the connection has to end.
+# A timeout is not one of these: the connection has to end.
 NO_ANSWER = (ConnectionError, http.client.IncompleteRead)
 MS = 300
 # Longer than any machine takes for a request.

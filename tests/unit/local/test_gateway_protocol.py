@@ -119,7 +119,7 @@ def test_key_with_another_body_is_refused(gateway: GatewayClient) -> None:
     assert (response.status, response.code) == (422, "key_reused")
 
 
-def test_cancel_refunds_and_says_so_each_time(gateway: GatewayClient) -> None:
+def test_cancel_reports_the_refund_every_time(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
     answers = [gateway.cancel("o-1") for _ in range(2)]
 
@@ -282,7 +282,7 @@ def test_local_stack_keeps_its_secret_across_restarts(gateway: GatewayClient, mo
     assert replace(gateway, secret=kept).lookup("o-1").status == 404
 
 
-def test_simulator_without_a_secret_accepts_nobody() -> None:
+def test_simulator_without_a_secret_rejects_everyone() -> None:
     with GatewayServer().serving() as server:
         assert GatewayClient(server.address, secret=SECRET).charge("o-1", 3000).status == 401
 

@@ -1,4 +1,4 @@
-"""Requests to the local stack go through no proxy, and other requests as the caller wants."""
+"""Requests to the local stack bypass any proxy; other requests follow the caller's settings."""
 
 from unittest import mock
 from urllib.request import proxy_bypass

@@ -1,4 +1,4 @@
-"""What a relay forwards, and for how long."""
+"""A relay's forwarding, and its end."""
 
 import socket
 import threading

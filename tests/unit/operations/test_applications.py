@@ -1,4 +1,4 @@
-"""An application that an operator submits with its document."""
+"""An application submitted by an operator with its document."""
 
 import io
 import json
@@ -39,7 +39,7 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         any_session: Any = None
         self.world, self.folder = OpeningWorld(client()), folder
-        outputs = {"ApplicationsTable": self.world.applications, "DocumentsBucket": self.world.bucket}
+        outputs = {"ApplicationsTable": self.world.applications.name, "DocumentsBucket": self.world.bucket}
         self.stack = Stack(any_session, None, {**outputs, "SubmitApplicationFunctionArn": "SubmitApplication"})
         self.stack._clients.update({"dynamodb": client(), "s3": self.world.s3, "lambda": Function(self.world)})
 

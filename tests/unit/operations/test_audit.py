@@ -1,4 +1,4 @@
-"""Rows that contradict each other are found, one lost or edited row at a time; rows of sagas that run are not."""
+"""The audit finds contradictory rows, one lost or edited row at a time; rows of running sagas are left out."""
 
 import json
 import logging
@@ -117,7 +117,7 @@ def _orders_table(client: Any) -> str:
 
 @pytest.fixture
 def shop() -> Shop:
-    """Beside the order of a test, orders in every state that a saga may leave."""
+    """The order of a test, and orders in every state that a saga may leave."""
     shop = Shop()
     for number in range(40):
         shop.confirmed(f"good-{number}")
@@ -292,7 +292,7 @@ def test_sweep_notes_a_lost_row_until_it_is_back(shop: Shop, caplog: pytest.LogC
     assert "order_ids" not in shop.records()[0]
 
 
-def test_attention_lists_what_a_sweep_noted(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_lists_the_notes_of_a_sweep(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "failing", lambda _: [])
     shop.lose(PAYMENTS, "o-1")
     assert list(inbox.PROVIDERS["orders"][1](shop.stack, "stepwise")) == []

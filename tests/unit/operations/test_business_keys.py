@@ -51,5 +51,5 @@ def test_execution_shows_its_subject(machine: str, document: object, key: str) -
     assert business_keys.of(machine, "the-name", json.dumps(document)) == key
 
 
-def test_input_that_is_not_json_has_the_name() -> None:
+def test_non_json_input_has_the_name() -> None:
     assert business_keys.of("Command", "the-name", "") == "the-name"

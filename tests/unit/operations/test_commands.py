@@ -1,4 +1,4 @@
-"""What operators see of commands and do to them, on the tables of a stack in this process."""
+"""The operators' view of commands, and their decisions, on the tables of a stack in this process."""
 
 import io
 import json
@@ -34,7 +34,7 @@ OTHER = {"sk": "PRODUCT#tea-02", "code": "tea-02"}
 
 
 class Desk:
-    """A stack in this process. world: its tables. As a Lambda client it runs what its functions do."""
+    """A stack in this process. world: its tables. As a Lambda client it runs the functions' code."""
 
     def __init__(self, s3: Any) -> None:
         self.world = World(dynamodb.client(), TYPES)
@@ -81,7 +81,7 @@ class Desk:
         return commands.as_of(self.stack, self.world.tables, KEY, moment)
 
     def three_versions(self) -> None:
-        """Version 1 has finished, 2 is dead, 3 waits for it."""
+        """A key whose version 1 has finished, 2 is dead, and 3 waits for it."""
         self.world.run(product())
         self.world.publish(product(2))
         self.world.publish(product(3))
@@ -92,7 +92,7 @@ class Desk:
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
-    # moto reads a service's errors for each error that it answers.
+    # moto reads a service's errors for each error that it returns.
     monkeypatch.setattr(errors, "ErrorLookupFactory", cache(errors.ErrorLookupFactory))
     with mock_aws():
         s3 = boto3.client("s3", region_name="us-east-1")
@@ -259,7 +259,7 @@ def test_moment_is_a_version_or_a_utc_time() -> None:
         commands.parse_moment("yesterday")
 
 
-def test_rebuilt_target_has_every_key_of_its_types_again(desk: Desk) -> None:
+def test_rebuilt_target_has_every_key_of_its_types(desk: Desk) -> None:
     for command in (product(mode="sync"), product(mode="sync", **OTHER), order(mode="sync")):
         desk.world.publish(command)
     done: list[int] = []
@@ -281,8 +281,8 @@ def test_key_that_cannot_be_rebuilt_is_counted(desk: Desk, monkeypatch: pytest.M
     assert (rebuilt, failed.cause) == (0, "TargetUnavailable: S3 answers SlowDown")
 
 
-def test_key_that_does_not_fit_its_target_stops_no_other(desk: Desk) -> None:
-    """It was published before its type was registered."""
+def test_key_that_does_not_fit_its_target_does_not_stop_others(desk: Desk) -> None:
+    """The key was published before its type was registered."""
     desk.world.types = Types([], [])
     desk.world.publish({**product(mode="sync"), "attributes": {"price": 1}})
     for number in range(9):

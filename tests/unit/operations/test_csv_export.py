@@ -1,4 +1,4 @@
-"""An exported file changes nothing when it is imported, and no spreadsheet runs a cell of it."""
+"""An exported file changes nothing when it is imported, and no spreadsheet executes any of its cells."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Calls for many items, some at a time."""
+"""Calls for many items, with limited concurrency."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Calls of functions: one that is throttled has not run, so it is made again."""
+"""Calls of functions: a throttled call has not run, so it is retried."""
 
 import io
 from typing import Any
@@ -10,7 +10,7 @@ from stepwise.operations import functions
 
 
 class Lambda:
-    """A client of Lambda that refuses the first calls."""
+    """A Lambda client that refuses the first calls."""
 
     def __init__(self, refused: int, code: str = "TooManyRequestsException") -> None:
         self.refused, self.code, self.calls = refused, code, 0

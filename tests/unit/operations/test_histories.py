@@ -1,4 +1,4 @@
-"""Histories of executions: events of branches and iterations that run at once stay apart."""
+"""Execution histories: events of concurrent branches and iterations stay apart."""
 
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ def test_task_has_its_attempts_and_errors() -> None:
     assert str(visit.cause) == "Refused: why"
 
 
-def test_following_states_know_the_previous_one() -> None:
+def test_each_state_has_its_predecessor() -> None:
     made = Made()
     made.task("B", made.task("A"))
     first, second = made.history.visits
@@ -132,7 +132,7 @@ def test_redrive_resumes_in_the_unfinished_state() -> None:
 
 
 class Client:
-    """GetExecutionHistory, two events a page. calls: what was asked for."""
+    """A client of GetExecutionHistory, with two events a page. calls: requested pages."""
 
     def __init__(self, events: list[Any]) -> None:
         self.events, self.calls = events, list[Any]()

@@ -123,7 +123,7 @@ def test_next_row_with_an_error_of_one_kind_is_found(desk: Desk) -> None:
 
 @pytest.mark.slow
 def test_page_and_search_handle_rows_of_empty_cells(desk: Desk) -> None:
-    """More of them than a batch has rows, before and between the batches."""
+    """There are more of them than a batch has rows, before and between the batches."""
     rows = [f"p{number},n,tea,{'x' if number == 500 else 1},JPY\n" for number in range(1, 501)]
     blank = {*range(1, 151), *range(200, 401)}
     content = "".join(",,,,\n" if number in blank else row for number, row in enumerate(rows, start=1))

@@ -1,4 +1,4 @@
-"""What operators see of imports of rows, on the tables of a stack in this process."""
+"""The operators' view of imports of rows, on the tables of a stack in this process."""
 
 import io
 import json
@@ -29,7 +29,7 @@ ROWS = 3001
 
 
 class Desk:
-    """A stack in this process. It is its own session and Lambda client, which answers, or raises, what a test says."""
+    """A stack in this process, which is its own session and Lambda client, with answers and errors set by a test."""
 
     def __init__(self) -> None:
         self.world = ImportWorld(dynamodb.client())
@@ -149,7 +149,7 @@ def test_refused_corrected_file_is_retried(
 
 
 def suggested(desk: Desk, import_id: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What the command that `show` suggests asks for."""
+    """The request of the command that `show` suggests."""
     monkeypatch.chdir(folder)
     (folder / "a.csv").touch()
     desk.answer = {"import_id": "0" * 32}
@@ -194,7 +194,7 @@ def test_invalid_name_names_its_field(name: str, field: str) -> None:
 
 
 def test_imports_of_a_tenant_are_listed_without_reading_their_batches(desk: Desk) -> None:
-    """Of a large import, a page of records is read at most."""
+    """At most a page of records of a large import is read."""
     large = desk.world.create(text(1), processing_mode="STEP_FUNCTION")
     key = ImportKey(TENANT, large)
     for first in range(1, ROWS, 100):

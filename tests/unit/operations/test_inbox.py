@@ -49,7 +49,7 @@ class States:
 
 
 class Desk:
-    """A stack of some contexts: those whose outputs are given."""
+    """A stack of some contexts: those with outputs."""
 
     def __init__(self) -> None:
         session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
@@ -66,12 +66,12 @@ class Desk:
         self.stack._clients.update(clients)
 
     def ran(self, output: str, name: str, status: str, minutes: int, document: Any) -> None:
-        """An execution that began so many minutes ago, and ended so."""
+        """Add an execution that started this many minutes ago, and ended with this status."""
         self.has(**{output: output})
         self.states.runs.append((output, name, status, NOW - timedelta(minutes=minutes), json.dumps(document)))
 
     def table(self, output: str, key: str, index: str, *keys: str) -> None:
-        """A table with one index, of a hash key and perhaps a range key."""
+        """Create a table with one index, of a hash key and perhaps a range key."""
         names = {key, *keys}
         schema = [{"AttributeName": one, "KeyType": kind} for one, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
         self.client("dynamodb").create_table(
@@ -168,7 +168,7 @@ def test_user_import_is_listed_until_its_file_succeeds(desk: Desk, file: str, mi
 
 
 @pytest.mark.parametrize(("folder", "listed"), [("users", False), ("others", True)])
-def test_user_file_without_a_date_has_its_folders_name(desk: Desk, folder: str, listed: bool) -> None:
+def test_user_file_without_a_date_is_named_after_its_folder(desk: Desk, folder: str, listed: bool) -> None:
     desk.ran("UserImportArn", "manual-1", "FAILED", 5, {"key": "manual/users/TestFile_20261122.csv"})
     desk.ran("UserImportArn", "manual-2", "SUCCEEDED", 1, {"key": f"manual/{folder}/TestFile_20261123.csv"})
 
@@ -403,7 +403,7 @@ def test_crashed_api_request_is_not_listed(desk: Desk) -> None:
 
 
 def _left(desk: Desk, key: str) -> None:
-    """Work whose outcome nobody knows."""
+    """Work of unknown outcome."""
     desk.table("IdempotencyTable", "pk", "listed", "listed")
     row = {"pk": key, "status": "UNKNOWN", "owner": "w", "payload_hash": "h", "listed": "UNKNOWN"}
     desk.put(

@@ -21,7 +21,7 @@ def at(minutes: int) -> datetime:
 
 @dataclass
 class Client:
-    """ListExecutions as Step Functions sorts it, two at a page at most. sizes: the pages that were asked for."""
+    """A client of ListExecutions with Step Functions' order, and at most two per page. sizes: requested page sizes."""
 
     runs: list[tuple[str, str, str, datetime, datetime | None]]
     sizes: list[int] = field(default_factory=list)

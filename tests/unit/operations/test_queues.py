@@ -1,4 +1,4 @@
-"""What is in the queues of a stack, and what failed sent through again: SQS and S3 by moto."""
+"""The queues of a stack, and redrives of their failed messages: SQS and S3 by moto."""
 
 import io
 import json
@@ -51,7 +51,7 @@ def _listed(name: str, kind: str, physical: str) -> dict[str, str]:
 
 @dataclass
 class Functions:
-    """A Lambda client. failing: the functions that fail. poison: the record that every function fails for."""
+    """A Lambda client. failing: the functions that fail. poison: the record on which every function fails."""
 
     invoked: list[tuple[str, str, Any]] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
@@ -98,7 +98,7 @@ def send(stack: Stack, queue: str, body: Any, **attributes: str) -> None:
 
 
 def keep(stack: Stack, name: str, function: str = NOTIFY, *more: str) -> None:
-    """Keep an object of one record with this name, and of more."""
+    """Store an object with a record of this name, and of more."""
     records = [{"eventID": one} for one in (name, *more)]
     body = {"requestContext": {"functionArn": function}, "payload": json.dumps({"Records": records})}
     stack.client("s3").put_object(Bucket="notices", Key=f"{KEPT}{name}", Body=json.dumps(body))
@@ -108,7 +108,7 @@ def kept(stack: Stack) -> list[str]:
     return [one["Key"] for one in stack.client("s3").list_objects_v2(Bucket="notices").get("Contents", [])]
 
 
-def test_every_queue_is_listed_with_what_it_receives(stack: Stack) -> None:
+def test_every_queue_is_listed_with_its_backlog_and_source(stack: Stack) -> None:
     send(stack, "ImportActionQueue", {})
     keep(stack, "one")
 
@@ -170,7 +170,7 @@ def test_messages_that_sqs_does_not_move_are_left(
     assert queues.redrive(stack, found) == back
 
 
-def test_function_gets_its_failed_events_again(stack: Stack, functions: Functions) -> None:
+def test_failed_events_are_redelivered_to_their_function(stack: Stack, functions: Functions) -> None:
     event = {"JobId": "1", "ObjKey": "bucket/key"}
     send(stack, "JobFailuresQueue", {"requestContext": {"functionArn": JOB}, "requestPayload": event})
     send(stack, "JobFailuresQueue", {"detail": {}}, TARGET_ARN=JOB, RULE_ARN="rule")
@@ -198,7 +198,7 @@ def test_notice_record_is_published_again_and_moved_away(stack: Stack, functions
 
 
 def test_poison_record_does_not_hold_back_the_ones_behind_it(stack: Stack, functions: Functions) -> None:
-    """Lambda may keep all that was left of a batch in one object."""
+    """Lambda may keep the whole rest of a batch in one object."""
     keep(stack, "one", NOTIFY, "two", "three")
     functions.poison = "one"
 

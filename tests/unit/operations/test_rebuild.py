@@ -1,4 +1,4 @@
-"""Rebuilding a target from the data row, while commands go on."""
+"""Rebuilding a target from the data row, while commands continue."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Keys of customers, barred names and addresses from before the second form: found, rewritten, removed."""
+"""Keys of customers, barred names and addresses in the first form: found, rewritten, removed."""
 
 import hashlib
 import unicodedata
@@ -39,7 +39,7 @@ class Office:
         self.world.call(*FORWARD, "MarkApproved", of=application_id)
 
     def opened_before(self, application_id: str, name: str, *, approved: bool = True) -> None:
-        """As the release before registered a customer."""
+        """Register a customer as the previous release did."""
         self.world.submit(application_id, name)
         self.world.call("RegisterCustomer", of=application_id)
         for key in self.bars(application_id):
@@ -56,7 +56,7 @@ class Office:
         return [row["customer_id"] for row in rows if row["application_id"] == application_id and "name" not in row]
 
     def removed_before(self, application_id: str, name: str) -> None:
-        """As the release before removed a customer, after a rollback: it knows two rows."""
+        """Remove a customer as the previous release did, after a rollback: it only knows two rows."""
         rows = self.world.rows("CustomersTable")
         own = [row["customer_id"] for row in rows if row["application_id"] == application_id and "name" in row]
         for key in (*own, unique_before(name)):
@@ -65,7 +65,7 @@ class Office:
             )
 
     def barred_before(self, text: str) -> None:
-        """As the release before barred a name. text: its normal form then."""
+        """Bar a name as the previous release did. text: its normal form then."""
         row = {"pk": "BARRED", "sk": digest(text), "name": text, "added_by": "an operator", "added_at": AT.isoformat()}
         item = {name: {"S": value} for name, value in row.items()}
         self.opening.client.put_item(TableName=self.opening.screened, Item=item)
@@ -76,7 +76,7 @@ def digest(text: str) -> str:
 
 
 def unique_before(name: str) -> str:
-    """The release before, to the letter."""
+    """Keys exactly as in the previous release."""
     folded = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
     return f"UNIQUE#{digest(f'{folded}\n{BORN}')}"
 
@@ -138,7 +138,7 @@ def test_rewritten_customer_is_refused_in_any_spelling(office: Office, second: s
 
 
 def test_customer_of_this_release_is_refused_by_the_previous_release(office: Office) -> None:
-    """During a deployment and after a rollback: the older function puts this row, if it does not exist."""
+    """During a deployment and after a rollback, the older function puts this row if it does not exist."""
     office.opened("a-1", "Ada Lovelace")
 
     assert unique_before("ADA  Lovelace") in office.bars("a-1")
@@ -180,7 +180,7 @@ def test_row_of_a_customer_removed_by_the_previous_release_is_removed(office: Of
 
 
 class Cut(Exception):
-    """The command is killed."""
+    """A kill of the command."""
 
 
 def _cut() -> None:
@@ -242,7 +242,7 @@ def test_customer_removed_during_the_rewrite_leaves_nothing(office: Office) -> N
 
 @pytest.mark.parametrize("rewritten", [False, True])
 def test_name_barred_by_the_previous_release_is_flagged_and_released(office: Office, rewritten: bool) -> None:
-    """`O'Brien` was stored as two words; the release of today has one."""
+    """`O'Brien` was stored as two words; the current release has one."""
     office.barred_before("brien o")
     if rewritten:
         assert office.rewriting.run().done[BARRED_NAMES] == 1
@@ -277,7 +277,7 @@ def test_applications_are_counted_by_addresses_of_the_previous_release(office: O
     before = digest("\n".join(("1234flat", "springfield", "12345", "us")))
     for number in range(2, 6):
         _move(opening, f"a-{number}", before)
-    rewriting = Rewriting(opening.client, opening.applications, opening.customers, opening.screening)
+    rewriting = Rewriting(opening.client, opening.applications.name, opening.customers, opening.screening)
 
     assert opening.check_fraud_model("a-1")["reasons"] == ["TooManyFromAddress"]
     assert rewriting.run().done[ADDRESSES] == 4
@@ -289,7 +289,7 @@ def test_applications_are_counted_by_addresses_of_the_previous_release(office: O
 
 def _move(opening: OpeningWorld, application_id: str, key: str) -> None:
     opening.client.update_item(
-        TableName=opening.applications,
+        TableName=opening.applications.name,
         Key={"application_id": {"S": application_id}},
         UpdateExpression="SET address_key = :key",
         ExpressionAttributeValues={":key": {"S": key}},

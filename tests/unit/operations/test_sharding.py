@@ -1,4 +1,4 @@
-"""A SKU is spread over rows, one at a time: stopped anywhere, and repeated, while orders take stock."""
+"""Sharding a SKU's stock, one row at a time: interrupted anywhere, and repeated, while orders take stock."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.unit.operations.test_stock import Store
 
 
 class Crash(BaseException):
-    """The command is stopped."""
+    """A crash of the command."""
 
 
 @pytest.fixture(autouse=True)
@@ -170,7 +170,7 @@ def test_added_pieces_are_spread(store: Store) -> None:
 def test_pieces_are_added_despite_any_number_of_concurrent_orders(
     store: Store, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    """The change then does not say what was there."""
+    """The change then omits the previous stock."""
     sharding.reshard(store.stack, "tea-01", rows)
     write, taken = stock.transact, [0]
 

@@ -1,4 +1,4 @@
-"""Every change of stock is made once, says who and why, and keeps: initial stock + changes = on hand + reserved."""
+"""Each stock change is made once, says who and why, and keeps: initial stock + changes = on hand + reserved."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ class Store(Desk):
         self.stack._clients.update(sts=identity)
 
     def take(self, quantity: int, shard: int = 0) -> None:
-        """As an order does."""
+        """Take stock as an order does."""
         take: Any = InventoryTable(self.stack.outputs["InventoryTable"]).move("tea-01", shard, -quantity)
         self.client.transact_write_items(TransactItems=[take])
 

@@ -15,7 +15,7 @@ from tasks.state import Status, TaskKey
 from tests.kit.tasks import TENANT, TaskWorld
 from tests.unit import dynamodb
 
-# In the order of creation. The names begin alike, and so do the sort keys of their items.
+# In the order of creation. The names share a prefix, and so do the sort keys of their items.
 IDS = ("b", "a-b", "a", "a_b", "aa", "A")
 
 
@@ -59,7 +59,7 @@ def test_task_is_shown_with_its_own_items(world: TaskWorld, stack: Any) -> None:
         tasks.view(stack, TaskKey(TENANT, "c"))
 
 
-def test_sdk_retry_of_a_call_is_one_task(world: TaskWorld, stack: Any) -> None:
+def test_sdk_retry_of_a_call_creates_one_task(world: TaskWorld, stack: Any) -> None:
     """The SDK repeats the same request if the response is lost."""
     sent: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Decisions of operators about work."""
+"""Operators' decisions about work."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace

@@ -31,7 +31,7 @@ def counts(gateway: GatewayClient, key: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The answer of a server to every request."""
+    """A server's answer to every request."""
 
     status: int
     body: bytes = b"{}"
@@ -43,7 +43,7 @@ def answering(fixed: Fixed) -> Iterator[str]:
     """The address of a server that always returns the same answer."""
 
     class Handler(BaseHTTPRequestHandler):
-        # One connection at a time is served: a silent one would keep the server from its end.
+        # It serves one connection at a time: a silent one would keep the server from ending.
         timeout = 10
 
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""A stock of one SKU or more in this process, and the functions that take from it."""
+"""A stock of one or more SKUs in this process, and the functions that take from it."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ from tests.unit.operations.test_recovery import Desk
 
 
 class Counting:
-    """A client that counts calls by operation, and does something before one of them."""
+    """A client that counts calls by operation, and runs a callback before one of them."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -37,7 +37,7 @@ class Counting:
 
 
 class Stocked(Desk):
-    """now: what calls are told; their time is up at once unless `seconds` are left."""
+    """A stock. now: the time passed to calls; their time is up at once unless `seconds` are left."""
 
     def __init__(self, **pieces: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Stocked(Desk):
         return Inventory(steps, InventoryTable(name), Shards(client, name))
 
     def shard(self, sku: str, *pieces: int) -> None:
-        """Spread a SKU over rows that have these pieces."""
+        """Shard a SKU over rows with these pieces."""
         sharding.reshard(self.stack, sku, len(pieces))
         table = InventoryTable(self.stack.outputs["InventoryTable"])
         on_hand = sharding.shards_of(self.stack).look(sku)
@@ -70,7 +70,7 @@ class Stocked(Desk):
         return list(found.on_hand)
 
     def order(self, order_id: str, **quantities: int) -> Task:
-        """An order that is saved. quantities: by SKU, with _ for -."""
+        """Save an order. quantities: by SKU, with _ for -."""
         lines = [{"sku": sku.replace("_", "-"), "quantity": many, "unit_price": 1} for sku, many in quantities.items()]
         event = good_order(order_id, items=lines)
         order = parse_order(event)

@@ -120,7 +120,7 @@ class Desk:
         return self.finalization.finalize(SagaExecution(name, self.executions.status, DOCUMENT), at)
 
     def sweep(self, *, more: int = 0, looks: int = 1) -> dict[str, int]:
-        """more: other orders in the index, of which something stands. looks: for how many there is time."""
+        """Sweep. more: other orders in the index with steps in effect. looks: how many orders it has time for."""
         others = [Unsettled(f"more-{number}", True) for number in range(more)]
         unsettled: Any = Index([*others, Unsettled(ORDER_ID, bool(self.listed))])
         time = iter(range(looks))
@@ -142,7 +142,7 @@ class Desk:
 
 @pytest.fixture
 def after() -> Callable[[str], Desk]:
-    """An order with its three steps, whose saga is in this status."""
+    """Give an order with its three steps a saga in this status."""
     return lambda status: Desk(Executions(status)).commit(*NAMES)
 
 
@@ -161,7 +161,7 @@ def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def confirmed(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The orders that are confirmed in the log."""
+    """The confirmed orders in the log."""
     caplog.set_level(logging.INFO, "idempotency")
     return lambda: [vars(record)["order_id"] for record in caplog.records if record.message == "confirmed"]
 
@@ -256,7 +256,7 @@ def test_confirmed_order_without_records_is_not_undone(after: Callable[[str], De
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED"])
 def test_sealed_records_keep_an_order_whose_row_is_lost(after: Callable[[str], Desk], status: str) -> None:
-    """Nobody writes it again as failed, so that the row can be put back."""
+    """It is not written again as failed, so that the row can be restored."""
     desk = after("SUCCEEDED")
     desk.finalize()
     desk.client.delete_item(TableName=desk.tables["OrdersTable"], Key={"order_id": {"S": ORDER_ID}})
@@ -436,7 +436,7 @@ def test_sweep_names_a_new_order_with_a_forgotten_saga(after: Callable[[str], De
 
 @pytest.fixture
 def counted(caplog: pytest.LogCaptureFixture) -> Callable[[], list[int]]:
-    """How many orders stand, by the lines that the alarm reads."""
+    """The number of orders with steps in effect, by the lines that the alarm reads."""
     caplog.set_level(logging.INFO, "idempotency")
     return lambda: [vars(record)["standing"] for record in caplog.records if record.message == "swept"]
 

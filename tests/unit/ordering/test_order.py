@@ -38,7 +38,7 @@ GOOD_ORDERS = {
     "two SKUs that differ in case": good_order(items=[GOOD_ITEM, {**GOOD_ITEM, "sku": "TEA-01"}]),
 }
 
-# Half a surrogate pair is not a character, but json.loads accepts it.
+# A lone surrogate is not a character, but json.loads accepts it.
 any_text = st.text(st.characters(exclude_categories=()))
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | any_text,

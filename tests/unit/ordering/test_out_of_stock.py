@@ -42,7 +42,7 @@ class Cancelling:
         )
 
     def batch_get_item(self, *, RequestItems: Any) -> Any:
-        """Each SKU has one row, with ten pieces."""
+        """Read one row for each SKU, with ten pieces."""
         ((table, wanted),) = RequestItems.items()
         return {"Responses": {table: [{**key, "on_hand": {"N": "10"}} for key in wanted["Keys"]]}}
 

@@ -90,7 +90,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Listening(BearerSession):
-    """Sends requests and notes them."""
+    """Sends requests and records them."""
 
     heard: Heard = field(default_factory=Heard)
 
@@ -361,7 +361,7 @@ def test_charge_is_looked_up_after_the_answer_to_another_request(
 
 
 def test_decline_without_its_key_is_confirmed_by_the_lookup(desk: Desk, gateway: GatewayClient) -> None:
-    """So a gateway of the protocol's first version still declines, with one more request."""
+    """A gateway of the protocol's first version can still decline, with one more request."""
     declined = replace(CHARGE_OF_O1, token="tok_declined")
     gateway.inject(Injection(AnotherAnswer(402), on="charge"))
     with pytest.raises(GatewayUnavailable):
@@ -371,7 +371,7 @@ def test_decline_without_its_key_is_confirmed_by_the_lookup(desk: Desk, gateway:
 
 
 @pytest.mark.parametrize("code", ["no_such_path", ""])
-def test_404_with_another_code_is_no_answer_to_a_lookup(desk: Desk, gateway: GatewayClient, code: str) -> None:
+def test_404_with_another_code_does_not_answer_a_lookup(desk: Desk, gateway: GatewayClient, code: str) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()
@@ -508,7 +508,7 @@ def test_retry_waits_for_a_crashed_owner_and_then_looks_up(desk: Desk, gateway: 
 
 
 def _forget_the_end(desk: Desk) -> None:
-    """A crashed process records nothing, so set its lease back to in progress."""
+    """Set a lease back to in progress: a crashed process records nothing."""
     leases = desk.gateway.leases
     leases._backend.client.update_item(
         TableName=leases._backend.table.name,
@@ -620,7 +620,7 @@ def test_key_is_the_hmac_of_the_order_id_under_the_stacks_key() -> None:
 def test_secret_rotation_during_work_keeps_one_charge(
     desk: Desk, gateway: GatewayClient, errors: Any, moment: int
 ) -> None:
-    """Twice, before any of four requests, so that the cached secret is not even the previous one."""
+    """It is rotated twice, before any of four requests, so that the cached secret is not even the previous one."""
     requests = 0
 
     def rotate(_: Request) -> None:

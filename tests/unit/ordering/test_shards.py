@@ -1,4 +1,4 @@
-"""Orders of a SKU that is spread over shards: sold to the last piece, never oversold, given back where it came from."""
+"""Orders of a sharded SKU: sold to the last piece, never oversold, returned to their rows."""
 
 import re
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.unit.ordering.stocked import Stocked
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Of the functions and of the operator, instead of waiting."""
+    """The pauses of functions and operator, recorded instead of waited for."""
     waited: list[float] = []
     for module in (backoff, sharding):
         monkeypatch.setattr(module.time, "sleep", waited.append)
@@ -31,7 +31,7 @@ def store() -> Stocked:
 
 
 def conflicting(store: Stocked, monkeypatch: pytest.MonkeyPatch, operation: str, times: int) -> None:
-    """The first calls meet another transaction."""
+    """Let the first calls conflict with another transaction."""
     original, left = getattr(store.client, operation), [times]
 
     def call(**parameters: Any) -> Any:
@@ -232,7 +232,7 @@ def test_contention_is_raised_when_time_is_up(
 
 
 def test_no_order_is_refused_on_an_inconsistent_read(store: Stocked, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another transaction meets the snapshot, and single rows show too little: the order is not out of stock."""
+    """Another transaction conflicts with the snapshot, and single rows show too little: it is not out of stock."""
     store.shard("tea-01", 50, 50)
     store.reserve("o-1", tea_01=1)
     conflicting(store, monkeypatch, "transact_get_items", 1)

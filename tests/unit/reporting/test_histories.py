@@ -1,4 +1,4 @@
-"""However the stream is delivered, the reports equal a recount of the orders."""
+"""Whatever the delivery of the stream, the reports equal a recount of the orders."""
 
 import uuid
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The clients name the call that failed, and nothing that the call carried."""
+"""The clients name the failed call, but none of its data."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The CSV reader: the same rows and cells as Python's csv module if it is strict, each with its position."""
+"""The CSV reader: the same rows and cells as Python's strict csv module, each with its position."""
 
 import csv
 import io
@@ -55,7 +55,7 @@ def test_any_text_is_read_or_rejected_like_the_strict_csv_module(text: str, size
 
 
 def has_a_sign(row: list[str]) -> bool:
-    """The csv module takes a line of spaces for a row."""
+    """Returns False for a line of spaces, which the csv module takes for a row."""
     return len(row) > 1 or row[0].strip() != ""
 
 
@@ -74,7 +74,7 @@ def test_chunk_size_makes_no_difference(text: str, size: int) -> None:
         ('a,"b\n2,"x, y",z', "text", 2, ["a", '"b\n2,"x', ' y"', "z"]),
     ],
 )
-def test_misplaced_quote_is_located_and_no_character_of_its_cell_is_lost(
+def test_misplaced_quote_is_located_without_losing_cell_content(
     text: str, flaw: str, cell: int, found: list[str]
 ) -> None:
     with pytest.raises(Malformed) as malformed:

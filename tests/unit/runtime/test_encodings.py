@@ -1,4 +1,4 @@
-"""A file is read in its own encoding, or refused with the encoding that it looks like."""
+"""A file is read in its own encoding, or refused with its likely encoding."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def rows(*names: str, encoding: str = "utf-8") -> list[bytes]:
 
 
 def refusal(records: Sequence[bytes], encoding: Encoding, *, confirmed: bool = False) -> str:
-    """Why a file is refused; "" if it is accepted."""
+    """The reason that a file is refused; "" if it is accepted."""
     check = EncodingCheck(encoding, confirmed=confirmed)
     try:
         for number, record in enumerate([HEADER.encode(), *records]):
@@ -46,7 +46,7 @@ def test_file_in_its_own_encoding_is_accepted(language: str, encoding: Encoding)
 @pytest.mark.parametrize("named", [UTF_8, CP932])
 @pytest.mark.parametrize("encoding", WRONG)
 def test_file_in_another_encoding_is_refused(encoding: str, named: Encoding) -> None:
-    """From a dozen rows on: a file of one or two names may be right in two encodings."""
+    """This holds from a dozen rows on: a file of one or two names may be valid in two encodings."""
     for seed in range(3):
         for file in files(WRONG[encoding], encoding, (12, 60), seed):
             message = refusal(file.records[1:], named)
@@ -134,7 +134,7 @@ def test_first_bad_row_and_the_likely_encoding_are_named(
     ids=lambda value: repr(value)[:40],
 )
 def test_rare_characters_do_not_suggest_another_encoding(records: Sequence[bytes], named: Encoding) -> None:
-    """A character that is not allowed is refused with its row."""
+    """A forbidden character is refused with its row."""
     assert refusal(records, named) == ""
 
 
@@ -147,7 +147,7 @@ def test_confirmed_encoding_only_has_to_decode() -> None:
 
 
 def test_following_the_advice_leads_to_an_import() -> None:
-    """cp932 is advised only for a file that is accepted as cp932."""
+    """cp932 is suggested only for a file that is accepted as cp932."""
     for encoding, language in [*WRONG.items(), ("cp932", "katakana"), ("cp932", "japanese")]:
         for file in files(language, encoding, (1, 2, 3, 4, 6) * 4):
             for named, other in ((UTF_8, CP932), (CP932, UTF_8)):
@@ -158,7 +158,7 @@ def test_following_the_advice_leads_to_an_import() -> None:
 PAIRS = st.builds(
     lambda one, two: one + two, st.sampled_from("ﾂﾃﾄﾅﾆﾇﾈﾉﾊﾋﾌﾍﾎﾏﾐﾑﾒﾓﾔﾕﾖﾗﾘﾙﾚﾛﾜﾝ"), st.sampled_from("ｱｲｳｴｵｶｷｸｹｺｻｼｽｾｿｰ")
 )
-"""Words that are valid UTF-8 when they are written in cp932."""
+"""Words whose cp932 bytes are valid UTF-8."""
 WORDS = st.text(st.sampled_from("表ソ能ポ弌ァ山田緑茶ﾀﾞab 1-." + KATAKANA), max_size=8)
 
 

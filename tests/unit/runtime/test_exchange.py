@@ -23,7 +23,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 @contextmanager
 def peer(parts: Sequence[bytes], *, pause: float = 0, reads: bool = True) -> Iterator[tuple[Place, list[bytes]]]:
-    """A server that reads one request, sends these parts and closes. Also what it has read, by connection."""
+    """A server that reads one request, sends these parts and closes. Also returns the bytes read, by connection."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -131,7 +131,7 @@ def test_early_response_is_returned() -> None:
     assert found.status == 404
 
 
-def test_each_request_has_its_own_connection_and_reads_nothing_of_another() -> None:
+def test_each_request_has_its_own_connection() -> None:
     with peer([OK + OTHER]) as (place, requests):
         found = [Request("GET", f"/{number}").send(place, Deadline.after(10), LIMITS).status for number in range(3)]
 

@@ -1,4 +1,4 @@
-"""JSON from outside: every repeated member is refused by its path, and every number keeps its digits."""
+"""JSON from outside: every duplicate member is refused by its path, and every number keeps its digits."""
 
 import json
 import time
@@ -42,7 +42,7 @@ def test_document_without_duplicate_members_is_read_as_by_python(value: Any) -> 
 def test_every_duplicate_member_is_refused_by_its_path(
     path: list[str | int], name: str, first: Any, second: Any
 ) -> None:
-    """Also one that is spelled with an escape."""
+    """Also holds for a member that is spelled with an escape."""
     spelled = "".join(f"\\u{unit:04x}" for unit in memoryview(name.encode("utf-16-le")).cast("H"))
     text = f'{{{json.dumps(name)}:{json.dumps(first)},"another":0,"{spelled}":{json.dumps(second)}}}'
     with pytest.raises(NotJson, match="repeated") as raised:
@@ -96,7 +96,7 @@ def test_no_body_takes_long_to_parse(text: str) -> None:
     ],
     ids=["UTF-16", "quotes", "empty", "repeated", "cp932"],
 )
-def test_file_that_is_not_json_is_refused_by_its_name(tmp_path: Path, content: bytes, told: str) -> None:
+def test_non_json_file_is_refused_by_name(tmp_path: Path, content: bytes, told: str) -> None:
     file = tmp_path / "order.json"
     file.write_bytes(content)
     with pytest.raises(typer.BadParameter, match=f"order.json: {told}"):

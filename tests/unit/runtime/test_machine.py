@@ -1,4 +1,4 @@
-"""A state machine's executions, and the door through which an end event is believed."""
+"""A state machine's executions, and the check that an end event belongs to one."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -40,7 +40,7 @@ def test_execution_has_its_error_on_request() -> None:
 
     assert machine.find("e-1", error=True) == Execution("FAILED", error="Refused", cause="no stock")
     machine.find("e-1")
-    # Error and cause may be encrypted, as the input may be.
+    # Error and cause may be encrypted, like the input.
     assert asked == [{"executionArn": ARN}, {"executionArn": ARN, "includedData": "METADATA_ONLY"}]
 
 

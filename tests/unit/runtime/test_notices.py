@@ -1,4 +1,4 @@
-"""Notices of ends: from the records of each table, and as they are published."""
+"""Notices of ends: built from the records of each table, and published."""
 
 import copy
 import json
@@ -89,7 +89,7 @@ every_context = pytest.mark.parametrize(("module", "event", "notice"), SAMPLES, 
 
 
 class Topic:
-    """SNS, as far as notices call it."""
+    """The part of SNS that notices call."""
 
     def __init__(self) -> None:
         self.published: list[dict[str, Any]] = []
@@ -113,7 +113,7 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def handled(module: ModuleType, *records: Any) -> list[str]:
-    """The sequence numbers of what failed."""
+    """The sequence numbers of the failed records."""
     name = next(name for name in vars(module) if name.startswith("notify_"))
     answer = getattr(module, name)({"Records": list(records)}, Context())
     return [one["itemIdentifier"] for one in answer["batchItemFailures"]]

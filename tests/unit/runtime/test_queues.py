@@ -26,7 +26,7 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Broken(Exception):
-    """Of no package of ours, with a message to hide."""
+    """An error of a foreign package, with a message to hide."""
 
 
 def record(message_id: str, body: Any) -> dict[str, Any]:

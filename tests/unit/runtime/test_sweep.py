@@ -1,4 +1,4 @@
-"""A sweep: its order, and what it reports."""
+"""A sweep: its order, and its report."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Access to one table, and what its rows have in common."""
+"""Access to one table, and the common parts of its rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

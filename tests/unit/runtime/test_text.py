@@ -1,4 +1,4 @@
-"""The properties of readable text, on every character and on drawn texts."""
+"""The properties of readable text, on every character and on generated texts."""
 
 import sys
 import unicodedata

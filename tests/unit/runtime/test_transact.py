@@ -189,7 +189,7 @@ def test_permanent_error_is_raised_unchanged(error: Exception) -> None:
 
 @dataclass
 class Rows:
-    """A client that reads these rows, or does not get to them."""
+    """A client that reads these rows, or some of them."""
 
     found: Mapping[str, Any]
     unprocessed: Mapping[str, Any] = field(default_factory=dict)

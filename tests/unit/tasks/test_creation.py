@@ -1,4 +1,4 @@
-"""Creating a task: all of it or nothing, once, whatever other calls do."""
+"""Creating a task: all of it or nothing, once, whatever concurrent calls do."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tasks.types import TaskType, TaskTypes
 from tests.kit.tasks import LIFETIME, TENANT, TaskWorld, Text
 
 KEY = TaskKey(TENANT, "t-1")
-# Of a transaction, here: so that a few items take several.
+# The maximum per transaction, reduced so that a few items take several.
 _FEW = 3
 MANY = [f"a{number}" for number in range(2 * _FEW + 2)]
 OTHERS = [f"b{number}" for number in range(_FEW + 1)]
@@ -35,11 +35,11 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Crash(BaseException):
-    """The function's process is gone."""
+    """A crash of the function's process."""
 
 
 class Dying:
-    """A client that dies at a call: before it, or after it is done."""
+    """A client that crashes at a call: before it, or after its effect."""
 
     def __init__(self, client: Any, at: int, *, done: bool, beside: Any = None) -> None:
         self._client, self._left, self._done, self._beside = client, at, done, beside
@@ -163,7 +163,7 @@ def test_after_a_crash_the_next_call_decides_the_items(world: TaskWorld, at: int
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 @pytest.mark.parametrize("texts", [OTHERS, ["z"]], ids=["many", "one"])
 def test_two_concurrent_callers_never_mix_their_items(world: TaskWorld, at: int, texts: list[str]) -> None:
-    """The second one creates its task while the first one is about to make its call number `at`."""
+    """The second one creates its task just before the first one makes its call number `at`."""
     client = Dying(world.client, at, done=False, beside=lambda: create(world, texts))
     with pytest.raises(PayloadMismatch):
         create(world, MANY, client)
@@ -174,7 +174,7 @@ def test_two_concurrent_callers_never_mix_their_items(world: TaskWorld, at: int,
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("at", [2, 3, 4])
 def test_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: int) -> None:
-    """The second one takes the claim and dies while the first one is about to make its call number `at`."""
+    """The second one takes the claim and crashes just before the first one makes its call number `at`."""
 
     def other() -> None:
         with suppress(Crash):
@@ -206,7 +206,7 @@ def test_two_callers_with_the_same_items_share_one_task(world: TaskWorld, at: in
 @pytest.mark.parametrize("at", [2, 3, 4])
 @pytest.mark.parametrize("left", [1, 2, 3])
 def test_late_caller_writes_nothing_into_a_later_task_of_its_items(world: TaskWorld, at: int, left: int) -> None:
-    """While the first one is about to make its call number `at`, the task expires, and another creation dies."""
+    """Just before the first one makes its call number `at`, the task expires, and another creation crashes."""
     began = world.now
 
     def others() -> None:
@@ -233,7 +233,7 @@ def test_claim_is_joined_for_an_hour(world: TaskWorld, hours: int) -> None:
     assert {row["created_at"] for row in world.rows()} == {(world.now if hours else began).isoformat()}
 
 
-# Bad input
+# Invalid input
 
 
 def bad_requests() -> Iterator[Any]:
@@ -367,14 +367,14 @@ def test_resolver_and_its_policy_belong_together(world: TaskWorld) -> None:
 
 @pytest.mark.parametrize("texts", [["a", "b"], ["c"]], ids=["the same items", "others"])
 def test_task_id_is_free_once_its_task_has_expired(world: TaskWorld, texts: list[str]) -> None:
-    """DynamoDB deletes what has expired within days."""
+    """DynamoDB deletes expired rows within days."""
     world.run(world.create("a", "b"))
     world.now += LIFETIME - timedelta(seconds=1)
     world.create("a", "b")
     assert world.task(KEY).status is Status.COMPLETED
     (rounds,) = {row["round"] for row in world.rows() if "round" in row}
     world.now += timedelta(seconds=1)
-    # Step Functions has forgotten it.
+    # Step Functions no longer has it.
     world.executions.executions.clear()
 
     assert world.statuses(world.create(*texts)) == ["CREATED"] * len(texts)

@@ -1,4 +1,4 @@
-"""A task's life through the real handlers, with the payloads that the stack sends; RunJob is the real one, too."""
+"""A task's life through the real handlers, RunJob included, with the payloads that the stack sends."""
 
 import io
 import json
@@ -26,7 +26,7 @@ KEY = TaskKey(TENANT, "t-1")
 
 
 class Lambda:
-    """Lambda, as far as tasks call it: RunJob, in this process."""
+    """The part of Lambda that tasks call: RunJob, in this process."""
 
     def invoke(self, *, FunctionName: str, Payload: str) -> Any:
         assert FunctionName == "RunJob"
@@ -38,7 +38,7 @@ class Lambda:
 
 
 class Killed(BaseException):
-    """The function's process ends here."""
+    """A crash of the function's process."""
 
 
 def killed(*_: Any) -> Any:
@@ -59,7 +59,7 @@ class Stack:
         return self.call("create_task", request)
 
     def launch(self) -> dict[str, Any]:
-        """Deliver the new rows; returns the payload of the execution's states."""
+        """Deliver the new rows. Returns the payload of the execution's states."""
         rows = dynamodb.client().scan(TableName=self.table)["Items"]
         records = [{"eventName": "INSERT", "dynamodb": {"NewImage": row, "SequenceNumber": "1"}} for row in rows]
         assert self.call("launch_tasks", {"Records": records}) == {"batchItemFailures": []}

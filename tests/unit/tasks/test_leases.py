@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 
 class Outside:
-    """A service whose every call counts. fails: what the next calls do after, or before, the effect."""
+    """A service that counts every call. fails: the faults of the next calls, after or before the effect."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -92,7 +92,7 @@ def test_retry_of_a_certain_failure_is_new_work() -> None:
 
 
 def test_result_stored_by_an_interrupted_invocation_is_replayed() -> None:
-    """The work is done and its lease completed; the invocation dies before the item's row is written."""
+    """The work is done and its lease completed; the invocation crashes before it writes the item's row."""
     world, outside = world_with(Unknown.HOLD)
     key = world.create("a", task_type="leased")
     world.start(key)
@@ -108,7 +108,7 @@ def test_result_stored_by_an_interrupted_invocation_is_replayed() -> None:
 
 
 def test_item_lease_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a late retry would take an unknown outcome for work that was never begun."""
+    """Otherwise a late retry would take an unknown outcome for work that was never started."""
     world, _ = world_with(Unknown.HOLD)
     monkeypatch.setenv("TASK_LIFETIME_DAYS", str(LIFETIME.days))
     monkeypatch.setenv("IDEMPOTENCY_TABLE", world.records)
@@ -121,7 +121,7 @@ def test_item_lease_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _cut_off(world: TaskWorld, outside: Outside, key: Any) -> None:
-    """The item's effect happens, and nothing more is written; then the execution is stopped."""
+    """Let the item's effect happen, and nothing more be written; then stop the execution."""
     world.start(key)
     outside.fails = Killed()
     with pytest.raises(Killed):

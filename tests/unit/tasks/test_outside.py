@@ -1,4 +1,4 @@
-"""What tasks ask of Lambda, SNS and Step Functions, and what their failures mean."""
+"""Tasks' calls of Lambda, SNS and Step Functions, and the meaning of their errors."""
 
 import io
 import json
@@ -21,7 +21,7 @@ SUMMARY = {"sha256": "5891b5b5", "size": 6, "lines": 1}
 
 
 class Lambda:
-    """Answers in turn: a body, the error of a function, or what the call raises."""
+    """A Lambda client with these answers in turn: a body, the error of a function, or an error of the call."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers, self.jobs = [*answers], set[str]()

@@ -156,7 +156,7 @@ def test_oversized_result_fails_the_item(world: TaskWorld) -> None:
 
 
 def test_newest_invocation_of_an_item_decides(world: TaskWorld) -> None:
-    """The first one goes on too long, a second one begins, and then the first one ends."""
+    """The first one runs too long, a second one starts, and then the first one ends."""
     key = world.create("a")
     world.start(key)
     answers: list[Status] = []
@@ -344,7 +344,7 @@ def test_retry_first_raises_the_alarm_of_the_previous_attempt(world: TaskWorld) 
     assert [one["content"]["execution"] for one in world.topic.messages] == [key.execution(1)]
 
 
-def test_late_end_raises_no_alarm_once_a_retry_has_begun(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_end_raises_no_alarm_once_a_retry_has_started(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.handle = failing("a")
     key = world.create("a")
     world.topic.fails = AlertUnsent("SNS answers Throttled")
@@ -520,7 +520,7 @@ def test_defect_in_a_queue_task_ends_the_task(world: TaskWorld) -> None:
 
 
 def _die(world: TaskWorld, key: TaskKey, number: int) -> None:
-    """Begin an item, and write nothing more."""
+    """Start an item, and write nothing more."""
 
     class Killed(BaseException):
         pass

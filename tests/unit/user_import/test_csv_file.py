@@ -112,7 +112,7 @@ def test_row_at_the_limit_is_read() -> None:
 
 @pytest.mark.slow
 def test_memory_use_is_constant() -> None:
-    """1.2 MB of rows in less than half of it: the file, or one number for each row, would need more."""
+    """It reads 1.2 MB of rows in less than half of that: the file, or one number for each row, would need more."""
 
     def chunks() -> Iterator[bytes]:
         for _ in range(20):
@@ -214,7 +214,7 @@ def test_other_encodings_are_named() -> None:
 
 @given(st.lists(st.lists(TEXTS_OF_CP932, min_size=2, max_size=4), min_size=1, max_size=6), st.integers(1, 40))
 def test_cp932_rows_are_found_with_any_trail_bytes(rows: list[list[str]], size: int) -> None:
-    """Trail bytes may be those of a backslash, a bar or a brace, and never end a cell or a row."""
+    """A trail byte may be that of a backslash, a bar or a brace, and never ends a cell or a row."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     data = text.getvalue().encode("cp932")

@@ -52,7 +52,7 @@ def bucket(bucket: Bucket) -> Bucket:
 
 @pytest.fixture
 def imports(bucket: Bucket) -> Imports:
-    """Without an instance."""
+    """Imports without an instance."""
     return Imports(Files(bucket, "TestFile_", 10), Instances(cast(Connect, None), "stepwise", "alias"), DEFAULTS)
 
 
@@ -83,7 +83,7 @@ def test_retry_from_another_file_continues_the_same_import(imports: Imports) -> 
 
     assert finalized.source.key == later
     assert finalized.origin == ROOT_FILE
-    # So a retry of the retry belongs to the first import, too.
+    # So a second retry belongs to the first import, too.
     assert result_key(imports, finalized) == ROOT_RESULT
 
 
@@ -164,7 +164,7 @@ def test_denied_object_may_be_missing(bucket: Bucket) -> None:
 
 
 class RetriedPuts:
-    """A client of S3 whose every put loses its first answer, and is sent again by the SDK."""
+    """An S3 client whose every put loses its first answer, and is sent again by the SDK."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -204,7 +204,7 @@ def test_newest_import_owns_the_key_of_its_file(imports: Imports) -> None:
 
 
 def test_import_of_an_earlier_release_gives_way(imports: Imports) -> None:
-    """Its plan does not say when it began, and it may be redriven for two weeks."""
+    """Its plan does not say when it started, and it may be redriven for two weeks."""
     files, done = imports.files, [Result(1, succeeded=True)]
     files.register(ROOT_RESULT, done, {"import-id": "import-2", "import-began": "2026-11-21T09:00:02+00:00"})
     keys = [write(ROOT_RESULT, done, {"import-id": "import-1"}).key for write in (files.announce, files.register)]
@@ -214,7 +214,7 @@ def test_import_of_an_earlier_release_gives_way(imports: Imports) -> None:
 
 
 def test_newer_import_takes_the_key_back(imports: Imports) -> None:
-    """An older import's put was under way when the newer one announced its result."""
+    """An older import's put was in flight when the newer one announced its result."""
     files = imports.files
     older, newer = ({"import-id": f"import-{n}", "import-began": f"2026-11-21T09:00:0{n}+00:00"} for n in (1, 2))
     files.announce(ROOT_RESULT, [], newer)

@@ -27,7 +27,7 @@ CORRECTED: dict[str, list[Row]] = {
 
 
 def check(world: World, rows: list[Row], results: list[Result]) -> None:
-    """The invariant: one result for each row, and a success is the row's own user, or names the difference."""
+    """Check the invariant: one result for each row, and a success is the row's own user, or names the difference."""
     users = world.users
     assert [result.csv_row for result in results] == list(range(1, len(rows) + 1))
     ids = [result.user_id for result in results if result.succeeded]
@@ -54,7 +54,7 @@ def test_retry_never_gives_a_row_another_rows_user(world: World, rows: list[Row]
     world.upload(*rows)
     first = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
-    # A retry of the retry, without changes, runs only the failed rows.
+    # A second retry, without changes, runs only the failed rows.
     again = world.run(key=KEY, retry_of=RESULT)
     check(world, rows, world.results())
 
@@ -193,7 +193,7 @@ def numbers(world: World) -> list[int]:
 
 
 def test_rows_of_empty_cells_are_not_rows_of_any_import(world: World) -> None:
-    """Thousands of them, in a file of fewer rows than an import takes."""
+    """There are thousands of them, in a file with fewer rows than an import accepts."""
     world.upload(BLANK, ANN, *[BLANK] * 3000, BROKEN)
     first = world.run(key=KEY)
     assert (first["rows"], first["succeeded"], numbers(world)) == (2, 1, [2, 3003])
@@ -235,7 +235,7 @@ def test_rows_are_counted_without_rows_of_empty_cells(world: World, rows: list[R
         (f'"{HEADER}\n'.encode(), UnclosedQuote, "the header opens a quote"),
     ],
 )
-def test_file_refusal_says_what_was_found(
+def test_file_refusal_describes_the_finding(
     world: World, start: bytes, error: type[ImportRefused], what: str, size: int
 ) -> None:
     world.bucket.put(KEY, start + b"x,\n" * size, {})

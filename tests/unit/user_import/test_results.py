@@ -37,7 +37,7 @@ def test_error_with_a_colon_in_its_name_is_parsed() -> None:
 
 
 @pytest.mark.parametrize("code", SENTENCES)
-def test_sentence_says_what_to_do_and_starts_with_the_code(code: str) -> None:
+def test_sentence_starts_with_the_code_and_says_what_to_do(code: str) -> None:
     assert explained(code).startswith(f"{code}: ")
     assert explained(code).endswith(".")
     assert len(explained(code)) < 200
@@ -128,7 +128,7 @@ def test_row_keeps_a_result_under_its_own_number() -> None:
 
 
 def test_row_without_a_result_has_an_unknown_outcome() -> None:
-    """As in an execution of an earlier release, whose state data does not name kept rows."""
+    """It belongs to an execution of an earlier release, whose state data does not name kept rows."""
     earlier = [Result(1, succeeded=True, user_id="u-1"), Result(2, succeeded=False)]
     results = merged(pointers(2), [Outcome(2, user_id="u-2")], earlier, [], ARN, unnamed=[1, 2])
 

@@ -80,7 +80,7 @@ class Import:
 
     @property
     def status(self) -> Status:
-        """Of the row's lease."""
+        """The status of the row's lease."""
         operations = LeaseOperations(dynamodb.client(), self.table, clock=self.clock)
         (record,) = operations.find(f"{self.import_id}/1", [CREATE_USER.name])
         return record.status
@@ -147,14 +147,14 @@ def test_row_says_when_its_password_was_not_set(one: Import, lost: bool) -> None
         one.simulator.control.lose_request("CreateUser")
 
     assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
-    # Also for a duplicate, which gets the lease's result.
+    # This includes a duplicate, which gets the lease's result.
     assert again.create(source) == Outcome(1, PASSWORD_NOT_SET, first.user_id)
     assert again.status is Status.COMPLETED
 
 
 @pytest.mark.parametrize("fault", UNSURE)
 def test_first_password_is_reported_as_set(one: Import, fault: str) -> None:
-    """A lost answer, and a retry of the same version of the file by another import."""
+    """An answer is lost, and another import of the same version of the file retries."""
     source = one.upload()
     one.simulator.control.fault("CreateUser", **UNSURE[fault])
     outcomes = []

@@ -1,4 +1,4 @@
-"""Tricks to lead a webhook into the network of the function. Each is refused, with its reason."""
+"""Tricks to lead a webhook into the function's network. Each is refused, with its reason."""
 
 import pytest
 

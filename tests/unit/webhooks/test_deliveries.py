@@ -1,4 +1,4 @@
-"""What becomes of a delivery."""
+"""Deliveries of webhooks: attempts, backoff, and their end."""
 
 import itertools
 import threading
@@ -95,7 +95,7 @@ def test_other_status_change_is_another_event(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", NOTICE.replace("tenant1", "a b"), NOTICE.replace("+00:00", "")])
-def test_record_that_is_not_a_notice_is_refused(text: str) -> None:
+def test_non_notice_record_is_refused(text: str) -> None:
     with pytest.raises(InvalidMessage):
         notice_of(text)
 
@@ -129,7 +129,7 @@ def test_receiver_may_ask_for_a_longer_pause(world: WebhookWorld) -> None:
     assert row["next_try_at"] == (START + timedelta(hours=2)).isoformat()
 
 
-def test_receiver_that_is_gone_is_disabled_and_its_events_are_kept(world: WebhookWorld) -> None:
+def test_gone_receiver_is_disabled_and_its_events_are_kept(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [Answer(410, 0.01)]
     world.notify()
@@ -283,7 +283,7 @@ def test_slow_receivers_of_one_tenant_leave_senders_to_another(
 
 
 class _Crowd:
-    """Receivers of two tenants answer together, after some time; the other one answers at once."""
+    """Receivers of two tenants that answer together, after some time; the other one answers at once."""
 
     SECONDS = 0.1
 
@@ -329,7 +329,7 @@ def test_lane_ends_at_the_deadline_of_its_receiver(world: WebhookWorld) -> None:
     assert (turns, 80 - len(lane.waiting)) == (12, 60)
 
 
-def test_slow_receiver_gets_its_first_attempts_from_the_sweep_for_a_while(world: WebhookWorld) -> None:
+def test_sweep_makes_the_first_attempts_for_a_slow_receiver(world: WebhookWorld) -> None:
     world.subscribe()
     world.receiver.script = [Answer(200, SLOW_SECONDS), OK]
     world.notify()

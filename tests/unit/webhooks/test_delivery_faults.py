@@ -26,12 +26,12 @@ READS = ("query", "batch_get_item")
 
 
 class Killed(BaseException):
-    """The function dies."""
+    """A crash of the function."""
 
 
 @pytest.fixture(autouse=True)
 def one_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer calls, the same protocol."""
+    """Use one shard: fewer calls, the same protocol."""
     monkeypatch.setattr(state, "SHARDS", 1)
     monkeypatch.setattr(table, "SHARDS", 1)
     logging.getLogger("webhooks").setLevel(logging.CRITICAL)
@@ -116,7 +116,7 @@ class Case:
     fault: str
 
     def play(self, client: Any) -> tuple[list[str], list[str]]:
-        """The violated invariants, and the calls of the invocation with the fault."""
+        """Run a case. Returns the violated invariants, and the calls of the invocation with the fault."""
         world = WebhookWorld(client)
         world.subscribe()
         world.receiver.script = SCRIPTS[self.receiver]
@@ -138,7 +138,7 @@ class Case:
         return [*world.problems(), *replayed], faulty.calls
 
     def _during(self, world: WebhookWorld) -> Callable[[], None]:
-        """Once, while the receiver has the message."""
+        """Act once, while the receiver has the message."""
         pending = [self.fault] if self.call == 0 else []
         return lambda: FAULTS[pending.pop()](world, lambda: None) if pending else None
 
@@ -148,13 +148,13 @@ def _dying() -> None:
 
 
 def _invoke(work: Callable[[], Any]) -> None:
-    """Whatever it raises: the queue or the schedule invokes again."""
+    """Invoke, and ignore errors: the queue or the schedule invokes again."""
     with suppress(Exception, Killed):
         work()
 
 
 def cases(client: Any, receiver: str) -> Iterator[Case]:
-    """Every fault at every call. A read has no effect that could be lost, nor one that could meet another's."""
+    """Every fault at every call. A read has no effect to lose, and cannot conflict with another's."""
     for actor in ("notify", "sweep"):
         _, clean = Case(receiver, actor, -1, "").play(client)
         for call, name in enumerate(["send", *clean]):

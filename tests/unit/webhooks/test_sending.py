@@ -1,4 +1,4 @@
-"""Requests to a receiver that fails, hangs, streams forever or leads elsewhere."""
+"""Requests to a receiver that fails, hangs, streams forever or redirects."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ from webhooks.errors import AddressRefused, InvalidWebhook, NotSent
 from webhooks.sending import Answer, Sender
 
 METADATA = "https://169.254.169.254/latest/meta-data/"
-# Of a sender whose deadline passes, and of one whose requests succeed even on a busy machine, instead of ten.
+# Seconds instead of ten, for a sender whose deadline passes, and for one that succeeds even on a busy machine.
 SECONDS, ENOUGH = 1.0, 60.0
 SLACK = 10.0
 
@@ -112,7 +112,7 @@ def test_slow_body_does_not_delay_a_delivery(post: Post, receiver: ReceiverClien
 
 @pytest.mark.parametrize("fault", [Endless(), Endless(307, {"Location": METADATA}), Endless(500)])
 def test_only_the_start_of_an_endless_body_is_read(fault: Endless, post: Post, receiver: ReceiverClient) -> None:
-    """Also of a redirect's: requests' own session reads the whole of it, even if it follows none."""
+    """This includes a redirect's body: the session of requests reads all of it, even if it follows none."""
     receiver.inject(Injection(fault))
     began = time.monotonic()
     answer = post()
@@ -154,7 +154,7 @@ def test_lost_answer_has_a_reason_without_the_address(post: Post, receiver: Rece
 
 
 def test_name_is_resolved_once_and_the_checked_address_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DNS that changes its answer between check and connection has no second chance."""
+    """DNS that changes its answer between check and connection has no effect."""
     asked: list[str] = []
     connected: list[Any] = []
 

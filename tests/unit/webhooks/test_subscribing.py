@@ -1,4 +1,4 @@
-"""Calls that subscribe, rotate and remove: under faults of the stores, and with a second call at every step."""
+"""Calls that subscribe, rotate and remove: under faults of the stores, and with a concurrent call at every step."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -66,12 +66,12 @@ class ParameterStore:
 
 
 class Killed(BaseException):
-    """The process dies."""
+    """A crash of the process."""
 
 
 @dataclass
 class World:
-    """A table, Parameter Store, and calls of which one has a fault at one of its requests to either.
+    """A table, Parameter Store, and calls, one of which has a fault at one of its requests to either.
 
     at: the request, from 1. fault: runs instead of it, and gets it. calls: names of the requests so far.
     """
@@ -108,7 +108,7 @@ class World:
         return request
 
     def fill(self, number: int) -> None:
-        """Subscriptions of the tenant, as the first releases stored them."""
+        """Store subscriptions of the tenant as the first releases did."""
         for index in range(number):
             url = URL if index == 0 else f"{URL}/{index}"
             key = WebhookKey("tenant1", webhook_id("tenant1", url))
@@ -132,7 +132,7 @@ class World:
         Sweep(Deliveries(self.table, endpoints, nobody, timedelta(days=90), lambda: later)).run(lambda: True)
 
     def problems(self) -> Iterator[str]:
-        """What a sweep does not put right."""
+        """Problems that a sweep does not fix."""
         found = self.table.subscriptions("tenant1")
         if len(found) > MAX_SUBSCRIPTIONS:
             yield f"{len(found)} subscriptions"
@@ -215,7 +215,7 @@ def test_crash_at_any_request_leaves_no_secret(call: str, stored: int, after: bo
 
 
 def test_many_concurrent_subscriptions_stop_at_the_limit() -> None:
-    """Each begins while all before it are about to write."""
+    """Each starts while all previous ones are about to write."""
     world, refused = World(), 0
 
     def subscribe(number: int) -> None:
@@ -303,7 +303,7 @@ def test_subscription_of_an_older_release_after_a_rollback_keeps_its_secret() ->
 
 
 def test_subscription_without_its_secret_says_what_to_do() -> None:
-    """As a removal that crashed left it in older releases."""
+    """A crashed removal left it this way in older releases."""
     world = World()
     world.fill(1)
     world.store.values.clear()

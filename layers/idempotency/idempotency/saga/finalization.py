@@ -114,8 +114,7 @@ class Finalization:
         """Confirm a saga that succeeded; otherwise make sure that everything is undone. Idempotent.
 
         An execution that failed under a name that is not its saga's id says nothing about a saga: the steps may belong
-        to
-        another execution. An execution that succeeded has all steps, whatever its name.
+        to another execution. An execution that succeeded has all steps, whatever its name.
         Raises a TransientError, or as the client of Step Functions.
         """
         if execution.status not in ENDED:

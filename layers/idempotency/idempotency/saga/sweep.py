@@ -33,8 +33,7 @@ class Sweep:
         """Finalize all that is due. Returns how many sagas were finalized, and how many stand in part.
 
         time_left: called before each saga; False leaves the rest to the next sweep. A saga that was skipped, or could
-        not
-        be read, counts as standing if its row names steps that stand.
+        not be read, counts as standing if its row names steps that stand.
         Raises SweepIncomplete if there are such sagas.
         """
         due = list(self.unsettled.before(at - self.max_life))

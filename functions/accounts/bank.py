@@ -1,24 +1,62 @@
-"""Every write to CustomersTable, AccountsTable, LedgerTable and CardsTable, each with its condition.
+"""Customers, accounts, ledger entries and cards: the rows that a setup makes, each naming its application; their ids.
 
-They build actions of a transaction; the step store writes them. Each row names its application.
+The tables build actions of a transaction, each with its condition; the step store writes them.
 """
 
-from collections.abc import Collection
+import hashlib
+import hmac
+import uuid
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from idempotency import Action, PersonalKey
+from idempotency.dynamodb import read_rows
 from idempotency.expressions import conditional_put, conditional_update
 
-from .applications import Application
-from .numbers import customer_id
 from .people import uniqueness_keys
+from .state import Application
 
 _OWN = "#application_id = :application_id"
 _ABSENT_OR_OWN = "attribute_not_exists(customer_id) OR application_id = :application_id"
 # The other side of each bonus: the bank's own expense.
 BONUS_EXPENSE = "OPENING-BONUSES"
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stepwise/accounts")
+_DIGITS = 17
+"""Without the check digit. A million accounts collide with a probability of 5 in a million."""
+
+
+# The ids. A retry computes the same ones.
+
+
+def customer_id(application_id: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"customer/{application_id}"))
+
+
+def card_id(application_id: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"card/{application_id}"))
+
+
+def account_number(secret: str, application_id: str) -> str:
+    """18 digits, the last of which is a check digit. Nobody can tell them from the application_id alone."""
+    digest = hmac.new(secret.encode(), application_id.encode(), hashlib.sha256).digest()
+    digits = f"{int.from_bytes(digest) % 10**_DIGITS:0{_DIGITS}}"
+    return digits + check_digit(digits)
+
+
+def account_numbers(secret: Callable[[], str]) -> Callable[[str], str]:
+    """The account number of an application. secret: read when the first number is needed."""
+    return lambda application_id: account_number(secret(), application_id)
+
+
+def check_digit(digits: str) -> str:
+    """The Luhn check digit (ISO/IEC 7812-1): it reveals one wrong digit, and most swaps of two neighbors."""
+    doubled = (int(digit) * (2 - index % 2) for index, digit in enumerate(reversed(digits)))
+    return str(-sum(value - 9 * (value > 9) for value in doubled) % 10)
+
+
+# The tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +174,17 @@ def newer_bars(application: Application) -> set[str]:
 
 def _bars(application: Application) -> tuple[str, ...]:
     return uniqueness_keys(application.name, application.date_of_birth)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCustomers:
+    """client: a `boto3.client("dynamodb")`. name: of the table."""
+
+    client: Any
+    name: str
+
+    def has(self, application: Application) -> bool:
+        """Check whether another application has made this person a customer. Raises StoreUnavailable."""
+        keys = uniqueness_keys(application.name, application.date_of_birth)
+        rows = read_rows(self.client, [(self.name, {"customer_id": key}) for key in keys])
+        return any(row is not None and row["application_id"]["S"] != application.application_id for row in rows)
