@@ -69,7 +69,7 @@ class Request:
 
     @property
     def payload(self) -> Any:
-        """Return the part of the request that must be the same whenever the key is."""
+        """The part of the request that must be the same whenever the key is."""
         return {"route": self.route, "body": self.body, "values": dict(self.values)}
 
 

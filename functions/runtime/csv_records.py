@@ -206,7 +206,7 @@ def _head(source: Iterator[bytes]) -> bytes:
 class _Skipped:
     """A record that is too long to keep. Each byte is scanned once.
 
-    offset: of the record. seen: where the last chunk starts. next: where the next one will.
+    offset: the record's offset. seen: where the last chunk starts. next: where the next one will.
     """
 
     def __init__(self, offset: int) -> None:

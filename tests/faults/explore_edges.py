@@ -14,7 +14,7 @@ _OTHERS, _EDGES = 40, 15
 
 @dataclass(frozen=True, slots=True)
 class EdgeSingles:
-    """Results of the single faults of `edges`. others: of the other single faults, each with a draw of edges."""
+    """Results of the single faults of `edges`. others: those of the other single faults, each with a draw of edges."""
 
     results: Sequence[Result]
     others: Sequence[Result]

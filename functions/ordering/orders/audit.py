@@ -121,7 +121,7 @@ class Audit:
                 place = last
             if place:
                 places[step.name] = place
-        # The alarm's metric is made from this line, also when there is nothing to count.
+        # The alarm's metric is derived from this line, so log it even if the count is 0.
         _logger.info("audited", extra={"contradictory": len(found)})
         kept = sorted(found, key=lambda order_id: (order_id not in note.order_ids, order_id))[:_MAX_NOTED]
         self._write(note, Note(frozenset(kept), places, note.revision + 1))

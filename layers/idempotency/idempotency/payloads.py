@@ -25,7 +25,7 @@ _SPELLED = re.compile(r"[,:[](?:-?[0-9]+[.eE]|-0)")
 def json_text(value: Any, *, default: Callable[[Any], Any] | None = None, **options: Any) -> str:
     """Write JSON as `json.dumps` does, but with a Decimal as a number with all its digits.
 
-    default, options: of `json.dumps`. Raises TypeError or ValueError for what JSON cannot hold, such as NaN.
+    default, options: arguments of `json.dumps`. Raises TypeError or ValueError for what JSON cannot hold, such as NaN.
     """
     # json.dumps has no hook for how a number is written. The mark is drawn after the value exists, so no value contains
     # it.

@@ -35,7 +35,7 @@ class Work:
     final: errors that are stored and returned to duplicates.
     routine: final errors that need no operator: `work list` leaves them out; look them up by key.
     harmless: errors after which nothing can have happened outside; the key is free at once.
-    duration: of a lease that is extended while the work runs; None: until the invocation times out.
+    duration: the duration of a lease that is extended while the work runs; None: until the invocation times out.
     """
 
     name: str

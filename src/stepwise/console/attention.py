@@ -34,7 +34,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A concern. page: where to look; empty for none. command: of ./stepwise. buttons: changes that help."""
+    """A concern. page: where to look; empty for none. command: a ./stepwise command. buttons: changes that help."""
 
     concern: Concern
     page: str

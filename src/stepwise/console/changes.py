@@ -25,7 +25,7 @@ class InvalidForm(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One input of a form. choices: of a `choice`. value: initial value."""
+    """One input of a form. choices: those of a `choice`. value: initial value."""
 
     name: str
     label: str

@@ -10,7 +10,7 @@ from stepwise.operations.executions import Execution
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One line. title: its role for the order. machine, name: of its page. why: the last error, if it failed."""
+    """One line. title: its role for the order. machine, name: identify its page. why: the last error, if it failed."""
 
     title: str
     machine: str

@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """Runs functions. endpoint: of the stack. template: the built one.
+    """Runs functions. endpoint: the stack's endpoint. template: the built one.
 
     variables: a file of each function's variables, as sam reads it, in a folder for temporary files.
     handlers: logical ids of the functions by the names of their handlers.

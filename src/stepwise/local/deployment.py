@@ -45,7 +45,7 @@ def deploy(
 ) -> None:
     """Build what has changed and deploy the template. sam's output goes to `log`.
 
-    name: of the stack. template: a file, from the project's folder; by default its template.yaml. parameters, more:
+    name: the stack's name. template: a file, from the project's folder; by default its template.yaml. parameters, more:
     those that differ from the defaults. Raises LocalStackError with the end of the log. Concurrent deployments wait
     for each other, because they share a build.
     """

@@ -41,8 +41,8 @@ class DocumentChanged(CommandError):
 class Summary:
     """An application as operators see it, without the applicant.
 
-    flags: why it is or was reviewed. reason: of its end.
-    document_version: of the document that was checked; a reviewer reads this one, even if it was replaced since.
+    flags: why it is or was reviewed. reason: why it ended.
+    document_version: version of the checked document; a reviewer reads this one, even if it was replaced since.
     """
 
     application_id: str

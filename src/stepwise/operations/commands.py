@@ -89,7 +89,7 @@ class KeyView:
 
     @property
     def decisions(self) -> list[tuple[int, Decision]]:
-        """Return the decisions of operators, each with its version, oldest first."""
+        """The decisions of operators, each with its version, oldest first."""
         entries = [
             (version, Decision(**{name: entry["M"][name]["S"] for name in ("move", "by", "reason", "at")}))
             for version, row in self.commands.items()
@@ -100,7 +100,7 @@ class KeyView:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A key that needs attention. since: ISO 8601. error: of the dead version, if it blocks the key."""
+    """A key that needs attention. since: ISO 8601. error: the dead version's error, if it blocks the key."""
 
     gate: Gate
     since: str

@@ -124,7 +124,7 @@ def recovery_names(saga_id: str) -> Iterator[str]:
 
 
 def recoveries(stack: Stack, machine: str, saga_id: str) -> list[Execution]:
-    """Return the recoveries of a saga, oldest first. machine: of the recoveries."""
+    """Return the recoveries of a saga, oldest first. machine: the recoveries' state machine."""
     found: list[Execution] = []
     for name in recovery_names(saga_id):
         one = find(stack, machine, name)

@@ -23,7 +23,7 @@ class FunctionFailed(CommandError):
 def call(stack: Stack, function: str, event: Any, errors: Mapping[str, type[Exception]], client: Any = None) -> Any:
     """Call a function and return its result.
 
-    errors: those that are raised as themselves, by name. client: of Lambda, if not the stack's own.
+    errors: those that are raised as themselves, by name. client: a Lambda client, if not the stack's own.
     Raises FunctionFailed.
     """
     answer = invoke(client or stack.client("lambda"), stack.outputs[f"{function}FunctionArn"], event)

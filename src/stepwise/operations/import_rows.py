@@ -21,7 +21,8 @@ class ImportRow:
 
     state: created, updated, unchanged, failed, unprocessed; waiting while it has no outcome; no record if the import
     has ended, and its batch has no record (any more); empty if the import has passed over a row of empty cells.
-    sk, version: of the command, if it succeeded. code, column, message: why it failed. No value of the file is here.
+    sk, version: those of the command, if it succeeded. code, column, message: why it failed.
+    No value of the file is here.
     """
 
     position: int

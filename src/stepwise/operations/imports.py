@@ -56,7 +56,7 @@ def file_of(made: Import) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImportView:
-    """An import. children: of a ZIP, by name."""
+    """An import. children: a ZIP's children, by name."""
 
     made: Import
     children: Sequence[Import] = ()

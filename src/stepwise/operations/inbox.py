@@ -55,7 +55,7 @@ class Concern:
 
 
 def concerns(stack: Stack, name: str) -> Iterator[Concern]:
-    """Yield what needs an operator, by context, oldest first. name: of the root stack.
+    """Yield what needs an operator, by context, oldest first. name: the root stack's name.
 
     A context that cannot be read is a separate concern, so that neither a missing permission nor an odd row hides the
     other contexts.

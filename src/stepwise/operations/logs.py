@@ -30,7 +30,7 @@ _MAX_READ = 2000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A log line. fields: of the JSON line; other text as `message`."""
+    """A log line. fields: those of the JSON line; other text as `message`."""
 
     id: str
     at: datetime
@@ -39,7 +39,7 @@ class Line:
 
 
 def of_order(stack: Stack, name: str, order_id: str, since: datetime) -> list[Line]:
-    """Return the lines about an order since then, oldest first. name: of the root stack."""
+    """Return the lines about an order since then, oldest first. name: the root stack's name."""
     client = stack.client("logs")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(

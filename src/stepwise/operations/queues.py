@@ -65,7 +65,7 @@ class Redriven:
 
 
 def listed(stack: Stack, name: str) -> list[QueueView]:
-    """Return all queues of the application, and the buckets of stream records. name: of the root stack."""
+    """Return all queues of the application, and the buckets of stream records. name: the root stack's name."""
     sqs, urls = stack.client("sqs"), dict(stack.resources(name, "AWS::SQS::Queue"))
     attributes = mapped(lambda url: _attributes(sqs, url), list(urls.values()), _AT_A_TIME)
     found = {logical_id: (url, own) for (logical_id, url), own in zip(urls.items(), attributes, strict=True)}
@@ -89,7 +89,7 @@ def find(stack: Stack, name: str, queue: str) -> QueueView:
 
 
 def command_of(name: str) -> tuple[Word, ...]:
-    """Return the command that redrives the failures. name: of a dead-letter queue or a bucket."""
+    """Return the command that redrives the failures. name: a dead-letter queue's or a bucket's name."""
     return ("replay", ("--failed",)) if name == REPORTS else ("queues", "redrive", name)
 
 

@@ -42,8 +42,9 @@ class NotTheOrder(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """A saga that an operator should look at. standing: the steps that are not undone. cause: of the last failure.
+    """A saga that an operator should look at. standing: the steps that are not undone.
 
+    cause: the cause of the last failure.
     document_lost: whether no execution has the input any more, so that `recover` needs it.
     retrying: the state that its saga, or its running recovery, fails at.
     """

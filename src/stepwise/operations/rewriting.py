@@ -42,7 +42,7 @@ class Rewritten:
 
     @property
     def rows(self) -> list[dict[str, str | int]]:
-        """Return a record for each kind of row."""
+        """A record for each kind of row."""
         counts = {"rewritten": self.done, "removed": self.removed, "left": self.left}
         kinds = (CUSTOMERS, BARRED_NAMES, ADDRESSES)
         return [{"rows": kind, **{name: count[kind] for name, count in counts.items()}} for kind in kinds]

@@ -43,7 +43,7 @@ class Run:
 def listed(
     stack: Stack, output: str, status: str | None = None, since: datetime | None = None, last: int = _MAX
 ) -> list[Run]:
-    """Return the last executions, newest first. output: of the stack, with the machine's ARN.
+    """Return the last executions, newest first. output: the stack output with the machine's ARN.
 
     since: when they started.
     """

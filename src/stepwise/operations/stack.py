@@ -116,7 +116,7 @@ class Stack:
     def resources(self, name: str, kind: str) -> Iterator[tuple[str, str]]:
         """Yield logical and physical id of each resource of a type, including nested stacks.
 
-        name: of the root stack.
+        name: the root stack's name.
         """
         pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
         for one in (one for page in pages for one in page["StackResourceSummaries"]):

@@ -23,7 +23,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class StateVisit:
-    """One state that an execution went through. errors: one for each failed attempt. message: of the last one.
+    """One state that an execution went through. errors: one for each failed attempt. message: that of the last error.
 
     ended: whether the execution has left it. failed: whether the last attempt failed. before: the visit that led here;
     inside: the visit of the Map or Parallel state around it; both by number, None at a beginning. iteration: of that

@@ -29,7 +29,7 @@ _MAX_SECONDS = 14_400
 
 
 class ImportFailed(CommandError):
-    """The import as a whole failed; the message says why. result_key: of the result file, if it got that far."""
+    """The import as a whole failed; the message says why. result_key: key of the result file, if it got that far."""
 
     result_key: str = ""
 
@@ -38,7 +38,7 @@ class ImportFailed(CommandError):
 class Progress:
     """Progress of an import.
 
-    state: the execution's current state. total: rows to run, None until known. failed: of those done.
+    state: the execution's current state. total: rows to run, None until known. failed: how many of those done failed.
     """
 
     status: str = "RUNNING"

@@ -45,12 +45,12 @@ class Invoking(Acting, ABC):
     @property
     @abstractmethod
     def handlers(self) -> Mapping[str, Handler]:
-        """Return the handlers by the function's logical id."""
+        """The handlers by the function's logical id."""
 
     @property
     @abstractmethod
     def tally(self) -> Judging[Any]:
-        """Return the judge that counts the current events."""
+        """The judge that counts the current events."""
 
     @abstractmethod
     def stop(self, execution: Document, status: str) -> None:

@@ -26,7 +26,7 @@ _CROWDED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """An application. request: of SubmitApplication. document: None if there is none.
+    """An application. request: input of SubmitApplication. document: None if there is none.
 
     newer: a later version of the document, and its moment.
     callers: moments of SubmitApplication calls; other: which of them sends a different payload, or None.
@@ -48,7 +48,7 @@ class Review:
     """A review of a waiting approval.
 
     It comes after this many seconds, or this many before (-) or after (+) the due time.
-    times: how often the decision is repeated. groups: of a person with a token, who decides over HTTP; else None.
+    times: how often the decision is repeated. groups: those of a token, to decide over HTTP; else None.
     """
 
     by: str

@@ -70,7 +70,8 @@ class SagaRow(Protocol):
 class Finalization:
     """Finalizes sagas.
 
-    leases: bars outside work that has not begun; None if no step works outside. lifetime: of a lease's record.
+    leases: bars outside work that has not begun; None if no step works outside.
+    lifetime: how long a lease's record is kept.
     """
 
     saga: Saga

@@ -46,7 +46,7 @@ class Sweep:
             "finalized": found.count(Finalized.YES),
             "standing": found.count(Finalized.STANDING) + sum(one.standing for one in failed),
         }
-        # The alarm's metric is made from this line, also when there is nothing to count.
+        # The alarm's metric is derived from this line, so log it even if the count is 0.
         _logger.info("swept", extra=counts)
         if failed:
             raise SweepIncomplete(f"{len(failed)} of {len(done)}: {_named(one.saga_id for one in failed)}")

@@ -24,7 +24,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Times from left to right. begin and end: of the whole."""
+    """Times from left to right. begin and end: those of the whole axis."""
 
     begin: datetime
     end: datetime

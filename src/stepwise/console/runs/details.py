@@ -39,7 +39,8 @@ _old_lines: Recent[list[Line]] = Recent(64)
 class Detail:
     """The details of one state.
 
-    number: of the visit shown. visits: numbers and visits of the same state. input and output: redacted text.
+    number: the number of the shown visit. visits: numbers and visits of the same state.
+    input and output: redacted text.
     group: the function's log group, if it has one.
     """
 

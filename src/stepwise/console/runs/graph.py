@@ -42,7 +42,7 @@ class Line:
 
     @property
     def path(self) -> str:
-        """Return the `d` of an SVG path: curves that begin and end vertically."""
+        """The `d` of an SVG path: curves that begin and end vertically."""
         (x, y), *rest = self.points
         steps = [f"M{x:.1f} {y:.1f}"]
         for right, below in rest:
@@ -53,14 +53,14 @@ class Line:
 
     @property
     def head(self) -> str:
-        """Return the arrow's head as an SVG path."""
+        """The arrow's head as an SVG path."""
         (_, before), (x, y) = self.points[-2:]
         back = -7 if y > before else 7
         return f"M{x:.1f} {y:.1f}l-4 {back}h8z"
 
     @property
     def middle(self) -> Point:
-        """Return the position of a label."""
+        """The position of a label."""
         (x, y), (right, below) = self.points[-2:]
         return (x + right) / 2, (y + below) / 2
 

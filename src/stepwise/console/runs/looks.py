@@ -34,7 +34,7 @@ class Items:
 
 @dataclass(slots=True)
 class Look:
-    """One state. word: as in MARKS. visits and attempts: how many. error: of the last failure."""
+    """One state. word: as in MARKS. visits and attempts: how many. error: the last failure's error."""
 
     word: str = UNTOUCHED
     visits: int = 0
@@ -74,7 +74,7 @@ class Looks:
 
 
 def looks(visits: Sequence[StateVisit], status: str, runs: Mapping[str, Items] | None = None) -> Looks:
-    """Compute the looks. status: of the execution. runs: the items of Map Runs, by ARN."""
+    """Compute the looks. status: the execution's status. runs: the items of Map Runs, by ARN."""
     by_name: dict[str, list[StateVisit]] = defaultdict(list)
     for visit in visits:
         by_name[visit.name].append(visit)
@@ -89,7 +89,7 @@ def looks(visits: Sequence[StateVisit], status: str, runs: Mapping[str, Items] |
 
 
 def word(visit: StateVisit, status: str) -> str:
-    """Return the word for one visit. status: of the execution."""
+    """Return the word for one visit. status: the execution's status."""
     if visit.kind == "Fail":
         return FAILED
     if visit.ended or visit.kind == "Succeed":

@@ -54,7 +54,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Finalization:
-    """Finalization of a saga. status: of the saga's row. standing: steps that are not undone.
+    """Finalization of a saga. status: the status in the saga's row. standing: steps that are not undone.
 
     lines: its function's log.
     """

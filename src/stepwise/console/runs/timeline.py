@@ -51,12 +51,12 @@ class Timeline:
 
     @property
     def shown_folds(self) -> tuple[Fold, ...]:
-        """Return the folds, unless they are too many to be told apart."""
+        """The folds, unless they are too many to be told apart."""
         return self.axis.folds if len(self.axis.folds) <= _MAX_FOLDS else ()
 
 
 def timeline(visits: Sequence[StateVisit], status: str, begin: datetime, end: datetime) -> Timeline:
-    """Build the timeline. begin and end: of the execution; a running one ends now."""
+    """Build the timeline. begin and end: those of the execution; a running one ends now."""
     scale = axis(list(_busy(visits, status, end)), begin, end)
     groups = list(_groups(visits))
     shown = groups if len(groups) <= _MAX_ROWS else groups[: _MAX_ROWS // 2] + groups[-_MAX_ROWS // 2 :]

@@ -19,7 +19,7 @@ ROWS_AT_ONCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A needed quota. code: of Service Quotas. words: in the quota's name, if its code is unknown."""
+    """A needed quota. code: the code in Service Quotas. words: in the quota's name, if its code is unknown."""
 
     service: str
     what: str

@@ -53,12 +53,12 @@ class Target:
 
     @cached_property
     def deployed(self) -> Deployed | None:
-        """Return the stack, if it exists. Raises botocore's errors."""
+        """The stack, if it exists. Raises botocore's errors."""
         return deployed(self.client("cloudformation"), self.stack_name)
 
     @cached_property
     def template(self) -> Template:
-        """Return the whole application as one template."""
+        """The whole application as one template."""
         return flat(self.path)
 
     @cached_property
@@ -67,7 +67,7 @@ class Target:
 
     @cached_property
     def said(self) -> dict[str, str]:
-        """Return the parameters that a deployment would pass."""
+        """The parameters that a deployment would pass."""
         return {**self.stage.parameters, **self.given}
 
     @cached_property
@@ -87,7 +87,7 @@ class Target:
 def definitions(template: Template, resolver: Resolver, folder: Path) -> Iterator[tuple[str, str]]:
     """Yield every state machine's definition with its placeholders filled in, by logical id.
 
-    folder: of the template.
+    folder: the template's folder.
     """
     resolved = resolver.resources("AWS::StepFunctions::StateMachine")
     for name, properties in of_type(template, _MACHINE).items():

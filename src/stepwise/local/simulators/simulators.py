@@ -22,7 +22,7 @@ class Simulator:
     """A simulator.
 
     variable: through which the emulator, its functions and the command line find the endpoint, if they all use it.
-    parameter: of the template, for a stack that uses the simulator. host: of its address, with the scheme.
+    parameter: template parameter for a stack that uses the simulator. host: scheme and host of its address.
     """
 
     name: str

@@ -136,7 +136,7 @@ def _inputs(state: State, items: Iterable[Any], given: Any, data: Any, context: 
 
 
 def _batches(items: Iterable[Any], most: float | None, size: float) -> Iterator[list[Any]]:
-    """Yield batches. size: of the array of a batch, in bytes."""
+    """Yield batches. size: maximum bytes of a batch's array."""
     from ministack.services import stepfunctions as sf
 
     batch: list[Any] = []

@@ -18,7 +18,7 @@ class TimedOut(ScopeEnded):
 
 
 class Scope:
-    """A scope. deadline: of the whole execution, in `time.monotonic`."""
+    """A scope. deadline: the whole execution's, in `time.monotonic`."""
 
     def __init__(self, parent: "Scope | None" = None, deadline: float | None = None) -> None:
         self._parent = parent

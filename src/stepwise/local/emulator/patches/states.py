@@ -19,7 +19,7 @@ type State = dict[str, Any]
 
 @dataclass
 class Frame:
-    """Position of a sequence of states. name: of the state to enter next, with this data; None at the end.
+    """Position of a sequence of states. name: the state to enter next, with this data; None at the end.
 
     inner: positions of the running state's branches or iterations, by their index.
     """

@@ -19,7 +19,7 @@ class NewCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class CardRequest:
-    """Request of a card, which costs nothing. order_id: of its application."""
+    """Request of a card, which costs nothing. order_id: the id of its application."""
 
     order_id: str
     amount: int = 0

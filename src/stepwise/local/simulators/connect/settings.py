@@ -14,7 +14,7 @@ type Seconds = Annotated[float, msgspec.Meta(ge=0)]
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings. The limits are the service's defaults. The times are shorter: on AWS an instance takes about a minute.
 
-    requests_per_second, burst: of each operation, for all callers together.
+    requests_per_second, burst: limits per operation, for all callers together.
     activation_seconds: from CreateInstance to ACTIVE or CREATION_FAILED; profiles_seconds: from there to the profiles.
     deletion_seconds: from DeleteInstance until the instance is gone, and its place in the quota free.
     search_lag_seconds: from CreateUser until SearchUsers finds the user.

@@ -107,7 +107,7 @@ class Charge:
     """The state of a key.
 
     request: None if the key was canceled before a charge came. refunded: in the minor unit.
-    number: of the charge under this key, above 1 if the key was forgotten and used again.
+    number: counts the charges under this key; above 1 if the key was forgotten and used again.
     """
 
     key: str

@@ -18,7 +18,7 @@ NO_PROCESSOR = {"CardProcessorUrl": "", "CardProcessorSecretArn": ""}
 def parameters(endpoint: str, address: str) -> dict[str, str]:
     """Return template parameters for a stack that charges at a simulator, which accepts the stack's secret from now on.
 
-    endpoint: of the local stack. address: of the simulator.
+    endpoint: the local stack's endpoint. address: the simulator's address.
     """
     return {"PaymentGatewayUrl": address, "PaymentGatewaySecretArn": _shared(endpoint, address, NAME)}
 
