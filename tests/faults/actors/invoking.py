@@ -26,7 +26,11 @@ WRITES = {
 TRANSACTIONS = {"TransactGetItems", "TransactWriteItems"}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
 # Responses, by service.
-_THROTTLED: dict[str, tuple[int, Document, bytes]] = {"s3": (503, {}, _SLOW_DOWN), "cards": (429, {}, b"{}")}
+_THROTTLED: dict[str, tuple[int, Document, bytes]] = {
+    "s3": (503, {}, _SLOW_DOWN),
+    "cards": (429, {}, b"{}"),
+    "lambda": (429, {}, b'{"__type": "TooManyRequestsException"}'),
+}
 
 
 @dataclass
