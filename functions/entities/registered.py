@@ -1,4 +1,4 @@
-"""The types and targets of this application: docs/add-a-type.md adds one of each."""
+"""The types and targets of this application: docs/add-a-type.md shows how to add one of each."""
 
 from collections.abc import Callable, Mapping
 

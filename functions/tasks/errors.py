@@ -25,7 +25,7 @@ class NothingPublished(BusinessError):
 
 
 class JobFailed(BusinessError):
-    """The job of the item failed for good; the message has its error."""
+    """The job of the item failed for good; the message contains its error."""
 
 
 class ResultTooLarge(BusinessError):

@@ -53,7 +53,7 @@ def seed(
 def _changing(
     change: Callable[[Stack, str, int, str], stock.Changed], minimum: int, meaning: str
 ) -> Callable[..., None]:
-    """Return the command that changes the stock of a SKU. minimum, meaning: those of the argument for pieces."""
+    """Return the command that changes the stock of a SKU. minimum, meaning: describe the pieces argument."""
 
     def run(
         sku: Sku,

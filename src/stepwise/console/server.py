@@ -49,7 +49,7 @@ class Server:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Uvicorn. close: called before it waits for open connections to end."""
+    """A Uvicorn server. close: called before it waits for open connections to end."""
 
     def __init__(self, config: uvicorn.Config, close: Callable[[], None]) -> None:
         super().__init__(config)

@@ -53,7 +53,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class OrderView:
-    """Everything that the stack has of an order. charge: the lease of its charge at a gateway, if there is one.
+    """The stored state of an order. charge: the lease of its charge at a gateway, if there is one.
 
     execution: its saga. recoveries: oldest first.
     """

@@ -271,7 +271,7 @@ def _entered(execution: Document, _: str, details: Document | None = None) -> Do
 
 
 def present(now: Callable[[], float]) -> type[datetime]:
-    """Return a replacement of `datetime`."""
+    """Return a replacement for `datetime`."""
 
     class Present(datetime):
         @classmethod

@@ -98,7 +98,7 @@ class Ledger(Judging["Run"]):
         return Attempt(self.key, version, attempt).name
 
     def ends(self) -> Counter[str]:
-        """Count the ends of versions."""
+        """Count the versions by how they ended."""
         return Counter(map(self._end, range(1, self.newest + 1)))
 
     def _end(self, version: int) -> str:

@@ -181,7 +181,7 @@ class Run(shared.Executing):
 
 
 def ends(run: Run) -> Counter[str]:
-    """Count the ends of orders."""
+    """Count the orders by how they ended."""
     found = Counter[str]()
     for order in run.plan.orders:
         execution = run.engine.execution(order.order_id)

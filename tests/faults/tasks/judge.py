@@ -40,7 +40,7 @@ class Judge(Judging["Run"]):
     """Judges tasks.
 
     tasks: rows by id; items: by id and number; for tasks that TTL has not deleted. gone: ids of the others.
-    done: how often the work of a key was done. works: how often that of an item was. working: keys by actor.
+    done: executions of the work, by key. works: executions of the work, by item. working: keys by actor.
     alarms: by execution. hurried: executions whose alarm was raised during a call of RetryTask.
     ends: attempts that have ended, by execution.
     """

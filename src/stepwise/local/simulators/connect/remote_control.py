@@ -20,7 +20,7 @@ class RemoteControl(Client):
         return dict(self.control("PATCH", "settings", settings))
 
     def fail(self, operation: str, code: str, **fault: Any) -> None:
-        """Fail the next calls of an operation with an error. fault: more fields of `faults.Fault`, here and below."""
+        """Fail the next calls of an operation with an error. fault: other fields of `faults.Fault`, here and below."""
         self.fault(operation, code=code, **fault)
 
     def delay(self, operation: str, seconds: float, **fault: Any) -> None:
