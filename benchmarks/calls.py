@@ -76,7 +76,7 @@ class Wire:
 
 @dataclass
 class Figures:
-    """seconds: of each timed call. calls, units, refused: of one call."""
+    """Measured figures. seconds: duration of each timed call. calls, units, refused: per call."""
 
     seconds: list[float] = field(default_factory=list)
     calls: int = 0

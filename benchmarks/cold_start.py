@@ -43,7 +43,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A handler to start. folders: of its packages, in search order.
+    """A handler to start. folders: its package folders, in search order.
 
     beside: the name of the Powertools variant to compare with.
     """

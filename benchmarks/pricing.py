@@ -14,7 +14,7 @@ _EXPRESS_GB, _EXPRESS_SECONDS = 64 / 1024, 0.1
 class Use:
     """Consumption of one order or user.
 
-    seconds: from an execution's start to its end. milliseconds: of all invocations.
+    seconds: from an execution's start to its end. milliseconds: total of all invocations.
     """
 
     transitions: float

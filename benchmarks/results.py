@@ -28,10 +28,10 @@ _SECTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the document that one program writes. name: of the program, with its arguments. body: "" if
-    unwritten.
+    """A section of the document that one program writes. name: the program and its arguments.
 
-    digest: of the body, to detect figures edited by hand.
+    body: "" if unwritten.
+    digest: hash of the body, to detect figures edited by hand.
     """
 
     name: str

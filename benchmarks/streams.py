@@ -30,7 +30,7 @@ def handler(event, context):
 
 @dataclass(frozen=True)
 class Reader:
-    """A function that reads the stream. seconds: per batch. settings: of its event source mapping."""
+    """A function that reads the stream. seconds: per batch. settings: those of its event source mapping."""
 
     name: str
     seconds: float

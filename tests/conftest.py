@@ -66,7 +66,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
             folder, _, name = file.rpartition("/")
-            # In halves by the alphabet, so that no process is left with all of a folder.
+            # Split alphabetically in halves, so that no process gets a whole folder.
             return f"{folder} {name < 'test_j'}" if name not in _SHARING.get(folder, {name}) else file
 
     return Sharing(config, log)

@@ -3,7 +3,7 @@
 Parts, each a folder of JSON files: the state machines (asl), the resources of all templates (resources), help and
 output of the command line (cli), the functions' responses to the sample events with every request that they make
 (events), and what schedules of the fault explorers do (traces). Modules, handlers, stacks and logical ids may be
-renamed. Time and chance stand still; nothing of this machine or day is written.
+renamed. Time and randomness are fixed; nothing about this machine or day is written.
 """
 
 import argparse
@@ -159,7 +159,7 @@ def responses(stack: str) -> Written:
 
 
 def _invoked(stack: str) -> Iterator[tuple[str, Iterator[Any]]]:
-    """Each sample event with the runs of its function, each of which begins at the same time with the same chance."""
+    """Each sample event with the runs of its function, which all start at the same time with the same random seed."""
     from tests.contract.test_permissions import environment, renamed
     from tests.kit.project import EVENTS, read_json
     from tests.kit.template import FUNCTIONS, handler_of
@@ -254,7 +254,7 @@ PARTS: dict[str, Sequence[tuple[Callable[..., Written], tuple[Any, ...]]]] = {
 
 
 def freeze(folder: Path, parts: Sequence[str]) -> None:
-    """Write the files of these parts. Each of a part's works has a process of its own, as it changes modules."""
+    """Write the files of these parts. Each unit of a part runs in a separate process, because it changes modules."""
     # PYTHONHASHSEED fixes the iteration order of sets of strings.
     os.environ.update(COLUMNS="100", NO_COLOR="1", TZ="UTC", PYTHONHASHSEED="0")
     context = multiprocessing.get_context("spawn")

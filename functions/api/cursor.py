@@ -32,7 +32,7 @@ def cursor(request: Request, place: Sequence[str | int] | None) -> str | None:
 def place(request: Request, kinds: Sequence[type], fits: Callable[..., bool]) -> list[Any] | None:
     """Return the place in the request's cursor; None without one. Raises Problem.
 
-    kinds: of its parts. fits: whether the list can have a place of these parts; a ValueError means no.
+    kinds: the types of its parts. fits: whether the list can have a place of these parts; a ValueError means no.
     A cursor is not signed: it can only name a place in a list that its caller may read.
     """
     given = request.values.get("cursor")

@@ -17,7 +17,7 @@ _TENANT = "X-Tenant-Code"
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation. name: of its function, in the module named by its tag."""
+    """One operation. name: its function, in the module named by its tag."""
 
     document: "Document"
     values: Mapping[str, Any]

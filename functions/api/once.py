@@ -1,9 +1,8 @@
 """The Idempotency-Key: a repeated request gets the stored response, by the layer's leases.
 
 The rules are those of Stripe: once the work has begun, a response is stored, whether a success or a final error.
-Invalid
-requests and temporary failures are not stored: the same request may be repeated. A different request is refused as long
-as the first may have taken effect.
+Invalid requests and temporary failures are not stored: the same request may be repeated. A different request is refused
+as long as the first may have taken effect.
 """
 
 from collections.abc import Callable

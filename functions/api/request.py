@@ -69,7 +69,7 @@ class Request:
 
     @property
     def payload(self) -> Any:
-        """Return the part of the request that must be the same whenever the key is."""
+        """The part of the request that must be the same whenever the key is."""
         return {"route": self.route, "body": self.body, "values": dict(self.values)}
 
 
@@ -152,8 +152,7 @@ def _groups(claims: Mapping[str, Any]) -> frozenset[str]:
     """Return the groups of a token: Cognito's claim, or else the claim `groups`.
 
     API Gateway turns a list into text: `[a b]`. So a name with a space cannot be told from two names, and only names
-    that
-    an approval's group may have count.
+    that an approval's group may have count.
     """
     found = next((claims[name] for name in _GROUPS if name in claims), "")
     if isinstance(found, str):

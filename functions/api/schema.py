@@ -22,7 +22,10 @@ _TYPES: Mapping[str, type] = {"array": list, "boolean": bool, "integer": int, "o
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """pointer: JSON pointer to the value; empty for the whole. detail: what it must be; never a value."""
+    """A violation of the schema.
+
+    pointer: JSON pointer to the value; empty for the whole. detail: what it must be; never a value.
+    """
 
     pointer: str
     detail: str

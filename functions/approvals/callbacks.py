@@ -39,7 +39,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """machine: answers tokens of any state machine. All methods raise ExecutionsUnavailable."""
+    """Sends callbacks. machine: answers tokens of any state machine. All methods raise ExecutionsUnavailable."""
 
     table: ApprovalsTable
     machine: Machine

@@ -32,7 +32,7 @@ type Decided = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Requesting:
-    """subject_tables: names of tables, by logical id."""
+    """Handles requests of waiting states. subject_tables: names of tables, by logical id."""
 
     table: ApprovalsTable
     subject_tables: Mapping[str, str]

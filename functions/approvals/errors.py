@@ -1,7 +1,7 @@
 """The errors of approvals.
 
 BusinessError
-├── InvalidApproval     the state's request is refused; nothing is written (PayloadMismatch is the kit's)
+├── InvalidApproval     the state's request is refused; nothing is written (PayloadMismatch is the layer's)
 ├── SubjectClosed       the row that it asks about is decided, or not there; nothing is written
 ├── InvalidDecision     the decision is refused; nothing is written
 ├── OwnRequest          who decides has requested the approval; nothing is written

@@ -34,8 +34,9 @@ _MILLISECONDS_FOR_AN_APPROVAL = 15_000
 
 
 class Environment(Variables):
-    """record_lifetime_days: of a record, from the approval's end on.
+    """Environment of all handlers.
 
+    record_lifetime_days: how long a record outlives the approval's end.
     subject_tables: names of the tables with rows that requests may be about, by logical id, as JSON.
     """
 

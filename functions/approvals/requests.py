@@ -38,7 +38,7 @@ class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The request of a waiting state.
 
-    machine, step: constants, which name the wait. token: of this attempt.
+    machine, step: constants, which name the wait. token: the callback token of this attempt.
     about: the request is refused unless this row is undecided. four_eyes: requested_by must not decide.
     """
 

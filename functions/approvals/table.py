@@ -59,7 +59,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalsTable(Table):
-    """Access to the table. lifetime: of a record, from the approval's end on.
+    """Access to the table. lifetime: how long a record outlives the approval's end.
 
     Writes return their outcome; `old` is the record that failed the condition.
     """

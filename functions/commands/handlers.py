@@ -59,7 +59,10 @@ _MILLISECONDS_FOR_A_TRY = 20_000
 
 
 class Environment(TargetEnvironment, StoreEnvironment):
-    """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise."""
+    """Environment of all handlers.
+
+    command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise.
+    """
 
     commands_table: str
     gates_table: str

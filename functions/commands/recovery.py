@@ -54,7 +54,7 @@ def _start(machine: Machine, attempt: Attempt) -> None:
 class Turns:
     """Follows gates as they move: the version whose turn has come is woken, or skipped.
 
-    lifetime_days: of the rows of commands whose type has none.
+    lifetime_days: default for the rows of commands whose type sets none.
     """
 
     gates: Gates

@@ -47,7 +47,7 @@ class StateInput(Input, frozen=True, forbid_unknown_fields=True):
 
 
 class WaitInput(StateInput, frozen=True, forbid_unknown_fields=True):
-    """Payload of the waiting state. token: of the callback.
+    """Payload of the waiting state. token: the callback token.
 
     redrive_count: how many times the execution was redriven.
     """
@@ -85,7 +85,7 @@ class SkipRequest(RetryRequest, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Ended(ExecutionEnded, frozen=True, rename="camel"):
-    """The end of an execution. error, cause: of a failed one."""
+    """The end of an execution. error, cause: those of a failed one."""
 
     error: str | None = None
     cause: str | None = None

@@ -40,7 +40,7 @@ class _Object:
 class CatalogBucket:
     """The bucket as a target.
 
-    client: a `boto3.client("s3")`. name: of the bucket. gates: a `boto3.client("dynamodb")`.
+    client: a `boto3.client("s3")`. name: the bucket's name. gates: a `boto3.client("dynamodb")`.
     """
 
     client: "S3Client"

@@ -103,7 +103,7 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Return all fields except `mode`; unset ones are omitted."""
+        """All fields except `mode`; unset ones are omitted."""
         return {name: value for name, value in structs.asdict(self).items() if name != "mode" and value is not UNSET}
 
     def payload(self, version: int) -> PayloadHash:

@@ -74,7 +74,7 @@ class Change:
     def check_replaced(self, data_version: int) -> None:
         """Check that the row is the one that the command replaces, and that its copy fits.
 
-        data_version: of the gate. Raises StaleCommand, AttributesTooLarge; Contention, because one batch read is not a
+        data_version: the gate's. Raises StaleCommand, AttributesTooLarge; Contention, because one batch read is not a
         snapshot.
         """
         if self.replaced >= self.version:

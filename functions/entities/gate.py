@@ -34,7 +34,7 @@ _ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """client: a `boto3.client("dynamodb")`."""
+    """Moves gates. client: a `boto3.client("dynamodb")`."""
 
     client: RowClient
     tables: Tables

@@ -78,8 +78,7 @@ class Consistency:
     tables: Tables
 
     def problem(self, key: Key) -> str:
-        """Describe the contradiction between a key's gate and its rows, which no call will resolve; empty if there is
-        none.
+        """Describe the contradiction between a key's gate and its rows, which no call resolves; empty if there is none.
 
         Raises StoreUnavailable.
         """

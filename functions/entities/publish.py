@@ -32,7 +32,7 @@ _ASYNC_ROUNDS = 2
 class Publication:
     """Publishes commands.
 
-    lifetime_days: of the rows of commands whose type has none. steps: remember each request_id.
+    lifetime_days: default for the rows of commands whose type sets none. steps: remember each request_id.
     """
 
     gates: Gates

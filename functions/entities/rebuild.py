@@ -32,7 +32,7 @@ class Rebuild:
     def run(self, key: Key, name: str, target: Target, at: datetime) -> int:
         """Let the target show the newest finished version, even if it shows one that was skipped.
 
-        name: of the target, which is not lagging then. Returns the version; 0 for none.
+        name: the target, which is not lagging afterwards. Returns the version; 0 for none.
         Raises Contention, StoreUnavailable, TargetUnavailable; StateConflict if the gate and the data contradict each
         other; the key is then listed.
         """

@@ -20,7 +20,8 @@ class Gate:
     """The gate of a key.
 
     published, finished: newest versions. dead: versions whose execution ended without finishing.
-    data_version: of the data row, which is older than `finished` after a skip; 0 for none. type: of the entity.
+    data_version: the data row's version, which is older than `finished` after a skip; 0 for none.
+    type: the entity's type.
     pending_since: ISO 8601; None if every published version has finished or was skipped.
     lagging: names of the targets that failed.
     """

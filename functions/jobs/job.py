@@ -18,7 +18,7 @@ class InvalidJob(BusinessError):
 class Job(Struct, frozen=True):
     """One object to read, once for each job_id.
 
-    version_id: of the object; None for the current version when the job runs.
+    version_id: the object's version; None for the current version when the job runs.
     """
 
     job_id: str

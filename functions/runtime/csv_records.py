@@ -156,7 +156,7 @@ def safe(cell: str) -> str:
 
 
 def restored(cell: str) -> str:
-    """The inverse of `safe`."""
+    """Undo `safe`."""
     return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
 
 
@@ -206,7 +206,7 @@ def _head(source: Iterator[bytes]) -> bytes:
 class _Skipped:
     """A record that is too long to keep. Each byte is scanned once.
 
-    offset: of the record. seen: where the last chunk starts. next: where the next one will.
+    offset: the record's offset. seen: where the last chunk starts. next: where the next one will.
     """
 
     def __init__(self, offset: int) -> None:

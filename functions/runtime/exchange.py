@@ -91,10 +91,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """connect: seconds for each IP address. response: seconds from the connection to the last byte.
+    """Limits of an exchange.
 
-    body_bytes, body_seconds: of the body. whole: a longer, slower or broken body is no response; otherwise only its
-    beginning is returned.
+    connect: seconds for each IP address. response: seconds from the connection to the last byte.
+    body_bytes, body_seconds: limits of the body.
+    whole: if true, a longer, slower or broken body is no response; otherwise only its beginning is returned.
     """
 
     connect: float

@@ -23,10 +23,10 @@ _MILLISECONDS_FOR_ONE = 80_000
 
 
 class FinalizationEnvironment(StoreEnvironment):
-    """Environment of a function that finalizes. saga_arn, recovery_arn: of the machines.
+    """Environment of a function that finalizes. saga_arn, recovery_arn: the machines' ARNs.
 
     step_tables: the names of the tables of all steps, by logical id, as JSON.
-    outside_url: of the system in which a step works under a lease; empty without one.
+    outside_url: URL of the system in which a step works under a lease; empty without one.
     """
 
     saga_arn: str

@@ -29,7 +29,7 @@ _TRY_AGAIN = frozenset({408, 409, 425, 429})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Response to a keyed request. key: of the request."""
+    """Response to a keyed request. key: the request's key."""
 
     key: str
     status: int

@@ -88,7 +88,7 @@ _WRONG, _ALONE, _BESIDE, _RARE_BESIDE, _RARE = 6.0, 8.0, 2.0, 12.0, 14.0
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language. bits: of a character. wrong: matches text that the language never has.
+    """A language. bits: cost of a character. wrong: matches text that the language never has.
 
     usual: matches text that confirms it.
     """

@@ -64,7 +64,7 @@ def error_type(status: str, error: str | None) -> str:
 class Execution:
     """An execution, as DescribeExecution shows it. stopped_at: None while it runs.
 
-    error, cause: of a failed execution, if they were requested.
+    error, cause: those of a failed execution, if requested.
     """
 
     status: str
@@ -96,7 +96,8 @@ class Execution:
 class Machine:
     """A state machine.
 
-    client: returns a `boto3.client("stepfunctions")`. arn: of the machine; empty if only callback tokens are answered.
+    client: returns a `boto3.client("stepfunctions")`.
+    arn: the machine's ARN; empty if only callback tokens are answered.
     All methods raise ExecutionsUnavailable.
     """
 
@@ -147,9 +148,9 @@ class Machine:
         return answered(lambda: call(taskToken=token, output=output), *DEAD_TOKEN) is not None
 
     def was_redriven(self, arn: str) -> bool:
-        """Check whether an execution runs although an event of its end has arrived. arn: of the execution.
+        """Check whether an execution runs although an event of its end has arrived. arn: the execution's ARN.
 
-        True also for a read that does not show the end yet; the sweeps finish what is left then. An execution that Step
+        Also true for a read that does not show the end yet; the sweeps finish what is left then. An execution that Step
         Functions has forgotten is never redriven. StopExecution's quota bounds how many events arrive: 25 per second.
         """
         found = find_execution(self.client(), arn)

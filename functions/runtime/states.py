@@ -81,7 +81,7 @@ class _Request:
 class States:
     """The handlers of one function.
 
-    name: of the function's handler. refusal: raised for a malformed event; its message starts with the field's path.
+    name: the function's handler. refusal: raised for a malformed event; its message starts with the field's path.
     """
 
     def __init__(self, name: str, refusal: type[Exception]) -> None:

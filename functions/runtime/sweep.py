@@ -28,7 +28,7 @@ class SweepUnfinished(TransientError):
 
 @dataclass(frozen=True, slots=True)
 class Swept[T]:
-    """The result of a sweep: each row with its word. noun: of a row."""
+    """The result of a sweep: each row with its word. noun: names a row."""
 
     noun: str
     done: Sequence[tuple[T, str]]
@@ -44,7 +44,7 @@ class Swept[T]:
 
 @dataclass(frozen=True, slots=True)
 class Sweep[T]:
-    """A sweep. noun: of a row, singular. ids: the ids of a row for log lines."""
+    """A sweep. noun: names a row, in the singular. ids: the ids of a row for log lines."""
 
     noun: str
     review: Callable[[T], str]
@@ -63,11 +63,11 @@ class Sweep[T]:
 
 
 def reported(nouns: str, total: int, counts: dict[str, int]) -> dict[str, int]:
-    """Log a sweep's counts and return them. total: of rows. nouns: their word.
+    """Log a sweep's counts and return them. total: number of rows. nouns: names them.
 
     Raises SweepUnfinished if "failed" is not 0.
     """
-    # The alarms' metrics are made from this line, also when there is nothing to count.
+    # The alarms' metrics are derived from this line, so log it even if all counts are 0.
     _logger.info("swept", extra=counts)
     if counts[FAILED]:
         raise SweepUnfinished(f"{counts[FAILED]} of {total} {nouns}")

@@ -32,7 +32,7 @@ type Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. client: a `boto3.client("dynamodb")`. name: of the table.
+    """A table. client: a `boto3.client("dynamodb")`. name: the table's name.
 
     Reads are consistent, except those of an index. Reads of rows and all writes raise StoreUnavailable; writes also
     raise Contention.

@@ -24,7 +24,7 @@ _MAX_NAME_SHOWN = 64
 
 
 class Unstorable(ValueError):
-    """DynamoDB cannot store the value. path: of the value.
+    """DynamoDB cannot store the value. path: the path of the value.
 
     The message says what is wrong and never contains a value.
     """

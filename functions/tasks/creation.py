@@ -18,7 +18,7 @@ type Answer = dict[str, str | int]
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """Creates tasks. lifetime: of all rows of a task, and of items that an interrupted creation has left."""
+    """Creates tasks. lifetime: how long to keep all rows of a task, and items that an interrupted creation has left."""
 
     table: TasksTable
     types: TaskTypes

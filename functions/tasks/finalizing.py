@@ -35,7 +35,7 @@ def death(error: str) -> TaskError:
 
 @dataclass(frozen=True, slots=True)
 class Alerts:
-    """client: returns a `boto3.client("sns")`. topic: the ARN."""
+    """Publishes alarms. client: returns a `boto3.client("sns")`. topic: the ARN."""
 
     client: Callable[[], Any]
     topic: str

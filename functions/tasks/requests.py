@@ -108,7 +108,7 @@ class StateInput(Input, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class ItemInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The payload of one iteration. number: of the item."""
+    """The payload of one iteration. number: the item's number."""
 
     number: Number
 
@@ -130,7 +130,7 @@ class FinishInput(StateInput, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Ended(ExecutionEnded, frozen=True, rename="camel"):
-    """The end of an execution. error: of a failed one."""
+    """The end of an execution. error: that of a failed one."""
 
     error: str | None = None
 

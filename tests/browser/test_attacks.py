@@ -157,7 +157,7 @@ def test_return_link_to_another_site_stays_here(page: Page, things: Things) -> N
         assert page.locator("[name=back]").get_attribute("value") == "/"
 
 
-def test_get_changes_nothing(page: Page, things: Things) -> None:
+def test_get_request_changes_nothing(page: Page, things: Things) -> None:
     sku = things.sku(10)
     page.goto(f"/changes/add-stock?{urlencode({'sku': sku, 'pieces': 5, 'reason': 'x', 'who': 'x'})}")
 

@@ -144,7 +144,7 @@ class Things:
         return key
 
     def large_import(self, like: ImportKey, rows: int) -> ImportKey:
-        """An import of so many rows, with a record of each batch; every hundredth row failed."""
+        """An import of this many rows, with a record of each batch; every hundredth row failed."""
         table = ImportsTable(self.stack.dynamodb, self.stack.outputs["ImportsTable"])
         key = ImportKey(like.tenant_code, uuid.uuid4().hex)
         failed = len(range(100, rows + 1, 100))

@@ -32,7 +32,7 @@ SWEEPS = "Applications Approvals Commands Zips Imports Tasks"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """breaching: a value that raises the alarm. harmless: one that does not. periods: how often it must be reported."""
+    """A cause. breaching: a value that raises the alarm. harmless: one that does not. periods: required data points."""
 
     metric: Metric
     breaching: float

@@ -13,7 +13,7 @@ _DIMENSIONS_AT = 2
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """dimensions: name -> value, in the template's notation: `${OrderSaga}`."""
+    """A metric. dimensions: name -> value, in the template's notation: `${OrderSaga}`."""
 
     namespace: str
     name: str
@@ -48,7 +48,7 @@ def metrics() -> Iterator[Metric]:
 
 
 def _written_out(line: list[str], before: list[str]) -> list[str]:
-    """CloudWatch's shorthand: `.` repeats one part of the line before, `...` as many as there are too few."""
+    """CloudWatch's shorthand: `.` repeats one part of the previous line, `...` all missing ones."""
     if line[0] == "...":
         line = before[: len(before) - len(line) + 1] + line[1:]
     return [before[place] if part == "." else part for place, part in enumerate(line)]

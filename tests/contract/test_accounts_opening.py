@@ -85,7 +85,7 @@ def test_account_setup_ends_before_the_state_waiting_for_it() -> None:
 
 @every_task
 def test_task_passes_the_execution_name_and_no_input(name: str) -> None:
-    """The input is never read, so an execution that somebody starts by hand is about its own name."""
+    """The input is never read, so an execution started by hand concerns the application of its name."""
     parameters: dict[str, Any] = TASKS[name]["Parameters"]
     paths = set(re.findall(r"\$\.[\w.]+|\$\$\.[\w.]+", str(parameters)))
 

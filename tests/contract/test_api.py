@@ -81,7 +81,7 @@ def test_every_post_accepts_an_idempotency_key(operation: Operation) -> None:
     assert ("Idempotency-Key" in names) == (operation.body is not None)
 
 
-def test_other_origins_may_call_it_only_if_listed() -> None:
+def test_only_listed_origins_may_call_the_api() -> None:
     named = Stack(parameters={"ApiCorsOrigins": "https://a.example,https://b.example"}).resolve(BODY)
 
     assert not Stack().resolve(BODY).get("x-amazon-apigateway-cors")

@@ -73,7 +73,7 @@ def call(connect: Any, operation: str, parameters: Document) -> Document:
     return without_metadata(getattr(connect, xform_name(operation))(**parameters))
 
 
-def test_every_answer_passes_the_stub(connect: Connect) -> None:
+def test_every_response_passes_the_botocore_stub(connect: Connect) -> None:
     stubbed, done = client("http://127.0.0.1:9"), set()
     for operation, parameters in calls(connect):
         answer = call(connect.client, operation, parameters)

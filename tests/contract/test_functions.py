@@ -22,7 +22,7 @@ ROLES = of_type("AWS::IAM::Role")
 STATEMENTS = [statement for role in ROLES for statement in statements(role)]
 MAX_ACTIONS = 4
 # An execution's ARN ends with its name, which is the order's; an object's with its key; that of a Connect instance, and
-# of what is in it, with an id that is unknown before its creation; that of Connect's own role with a suffix it chooses.
+# of its content, with an id that is unknown before its creation; that of Connect's own role with a suffix it chooses.
 EXECUTION = r"arn:[^*]+:execution:(\$\{\w+\.Name\}|\$\{AWS::StackName\}-import-csv/import-csv):"
 OBJECT = r"\$\{\w+Bucket\.Arn\}/[\w/]*"
 RESULT = r"\$\{UsersBucket\.Arn\}/\*UserCreateResult_\*\.csv"
@@ -131,7 +131,7 @@ def test_failed_asynchronous_events_are_kept_or_retried(function: Function) -> N
     assert "OnFailure" in settings.get("DestinationConfig", {}) or comes_again
 
 
-def test_every_role_has_a_user() -> None:
+def test_every_role_is_used() -> None:
     text = str({name: body for name, body in TEMPLATE["Resources"].items() if name not in ROLES})
 
     assert [role for role in ROLES if f"['{role}', 'Arn']" not in text] == []

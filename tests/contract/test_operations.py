@@ -42,7 +42,7 @@ OF_A_STREAM = [
     for name, function in FUNCTIONS.items()
     if any(event["Type"] == "DynamoDB" for event in function.properties.get("Events", {}).values())
 ]
-# Functions with a failure queue. The sweep finalizes what FinalizeOrder loses.
+# Functions with a failure queue. The sweep finalizes orders that FinalizeOrder misses.
 KEEPING = {
     name for name, one in FUNCTIONS.items() if "DestinationConfig" in one.properties.get("EventInvokeConfig", {})
 }

@@ -1,4 +1,4 @@
-"""Each role grants what its function or state machine calls, and nothing more.
+"""Each role grants exactly what its function or state machine calls.
 
 The calls are those that the handlers make for the sample events, for every answer of AWS. Without the slow tests, a
 handler gets one unusual answer at a time, and only missing grants are found. The integration tests prove that IAM

@@ -54,7 +54,7 @@ def test_each_stream_has_its_readers() -> None:
 
 
 @each("mapping", ["StartCommandsFunctionCommandPublished", "WakeCommandsFunctionGateMoved"])
-def test_command_is_started_and_woken_alone(mapping: str) -> None:
+def test_commands_are_started_and_woken_one_by_one(mapping: str) -> None:
     _, properties = MAPPINGS[mapping]
 
     assert (properties["BatchSize"], properties["ParallelizationFactor"]) == (1, 10)

@@ -71,13 +71,13 @@ def test_no_iteration_fails_the_map() -> None:
     assert "Retry" not in MAP
 
 
-def test_concurrency_of_items_is_the_parameter() -> None:
+def test_item_concurrency_equals_the_parameter() -> None:
     assert MAP["MaxConcurrencyPath"] == "$.start.payload.max_concurrency"
     assert TEMPLATE["Parameters"]["TaskMaxConcurrency"]["MaxValue"] == MAX_INLINE_CONCURRENCY
 
 
 def test_machine_outlives_the_longest_task() -> None:
-    """After the limit, items in flight may use all their retries, and finish all of its own."""
+    """After the limit, items in flight may use all their retries, and then finish uses all of its retries."""
     seconds = sum(
         (1 + sum(retrier["MaxAttempts"] for retrier in TASKS[name]["Retry"])) * TASKS[name]["TimeoutSeconds"]
         for name in ("start", "iterator", "finish")

@@ -74,7 +74,7 @@ def handler(event, context):
         time.sleep(0.05)
     raise ValueError("again, please")
 """
-# AWS tries an asynchronous call three times. Here all of them are over after so many seconds, and long before.
+# AWS tries an asynchronous call three times. Here all attempts are over long before this many seconds.
 TRIES, TRIES_TAKE = 3, 1
 
 FAIL = {"fail": True}

@@ -12,7 +12,7 @@ from stepwise.local.simulators.payment_gateway.client import GatewayClient
 from stepwise.operations.stack import Stack
 
 README = (emulator.ROOT / "README.md").read_text()
-# By what the demo calls the order: the fewest requests to charge, look up and cancel; then status, amount, refunded.
+# By the demo's name of the order: minimum requests to charge, look up and cancel; then status, amount, refunded.
 LEDGER = {
     "a success": ((1, 0, 0), ["succeeded", "3000", "-"]),
     "a decline": ((1, 0, 1), ["canceled", "1500", "0"]),

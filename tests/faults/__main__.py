@@ -102,7 +102,7 @@ def _explore_calls(
 def _told(what: str, results: Iterable[Result], number: int | None = None) -> Iterator[Result]:
     """Pass the results on, printing progress from time to time and each failure at once.
 
-    number: of results, if their length is unknown.
+    number: how many results there are, if their length is unknown.
     """
     began, done, failed = time.monotonic(), 0, 0
     for result in results:

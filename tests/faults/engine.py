@@ -90,7 +90,7 @@ def execution_error(error: str, cause: str) -> Exception:
 
 @dataclass
 class Engine:
-    """The engine. stack: the deployed one. director: of the current run. handlers: by the function's logical id."""
+    """The engine. stack: the deployed one. director: the current run's. handlers: by the function's logical id."""
 
     stack: Stack
     director: Director | None = None

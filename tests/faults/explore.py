@@ -61,12 +61,9 @@ class Singles:
 
         The second is taken from the run of the first, so that faults of compensations, retries and recovery are reached
         that no clean run shows. Unless `everything` is set, one kind stands for all with the same effect, and work
-        lands
-        in a pair at the first state, between the calls of others, after the saga and at last, but not before each
-        state;
-        the order of several lines is left to single faults. For an order charged at the gateway, at least one fault is
-        on
-        the way to it, and work lands only at calls of payment.
+        lands in a pair at the first state, between the calls of others, after the saga and at last, but not before each
+        state; the order of several lines is left to single faults. For an order charged at the gateway, at least one
+        fault is on the way to it, and work lands only at calls of payment.
         """
         pairs: dict[tuple[str, frozenset[Fault]], Scenario] = {}
         for order in ORDERS:

@@ -14,7 +14,7 @@ _OTHERS, _EDGES = 40, 15
 
 @dataclass(frozen=True, slots=True)
 class EdgeSingles:
-    """Results of the single faults of `edges`. others: of the other single faults, each with a draw of edges."""
+    """Results of the single faults of `edges`. others: those of the other single faults, each with a draw of edges."""
 
     results: Sequence[Result]
     others: Sequence[Result]
@@ -23,8 +23,7 @@ class EdgeSingles:
         """Return at most this many pairs, each kind of `edges` equally often.
 
         The second fault is taken from the run of the first: inside a second execution, a stray call or a recovery, or
-        at
-        the edges of an order that has another fault.
+        at the edges of an order that has another fault.
         """
         pairs = {_pair(scenario): scenario for scenario in self._pairs()}
         chance = random.Random(seed)  # noqa: S311

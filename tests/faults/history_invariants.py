@@ -59,7 +59,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """An execution's path. prefix: of its places. visited: its states. succeeded: tasks with a successful attempt."""
+    """An execution's path. prefix: starts the names of its places. visited: its states.
+
+    succeeded: tasks with a successful attempt.
+    """
 
     machine: str
     prefix: str

@@ -29,8 +29,9 @@ class Died(BaseException):
 class Invocation:
     """One run of a handler.
 
-    calls: number of calls. operation: of the last call. bare: gets no fault (a duplicate). dead: the process crashed.
-    error: of the handler. asked: executions that it has described since it last waited, and whether they ran.
+    calls: number of calls. operation: the last call's operation. bare: gets no fault (a duplicate).
+    dead: the process crashed.
+    error: the handler's error. asked: executions that it has described since it last waited, and whether they ran.
     wrote: bodies of writes that took effect. charged, moved: whether its requests changed the gateway's state of a key,
     and moved money.
     """

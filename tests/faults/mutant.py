@@ -1,6 +1,7 @@
 """Mutants: deliberately broken variants, as found in public samples. The explorer must see each one fail.
 
-Each is a small patch of loaded code or of a loaded definition, applied and removed in a worker's process.
+Each is a small patch of loaded code or of a loaded definition, applied and removed in a worker's process. A mutant's
+docstring says what goes wrong.
 """
 
 import copy

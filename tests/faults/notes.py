@@ -43,7 +43,7 @@ class Notes:
     """The state of a run so far.
 
     trace: one line per happening. points: where a fault was possible. answered: invocations that returned, by state.
-    events: of status changes. unlanded, landed: late work that is still in flight, and that has landed.
+    events: status changes. unlanded, landed: late work that is still in flight, and that has landed.
     injected: its faults so far. undelivered: events that nothing could handle. lifted: an operator has made repairs.
     by_place: the scenario's faults, by place.
     queue: status events of other executions, to be delivered at once. broken: invariants that a call broke.

@@ -57,7 +57,7 @@ class Operators:
         work.operations(self.stack).release(record, **_WHO)
 
     def resolve(self, order_id: str, charge_id: str | None) -> None:
-        """Run `work resolve`, by the gateway's state. charge_id: of the standing charge, if any."""
+        """Run `work resolve`, by the gateway's state. charge_id: id of the standing charge, if any."""
         record, operations = work.record(self.stack, order_id, CHARGE.name), work.operations(self.stack)
         if charge_id:
             operations.complete(record, charge_id, **_WHO)

@@ -1,4 +1,7 @@
-"""Which runs need an operator: standing steps must then only be listed, until an operator has repaired the cause."""
+"""Decides which runs need an operator.
+
+Standing steps must then only be listed, until an operator has repaired the cause.
+"""
 
 from collections.abc import Iterable
 

@@ -149,8 +149,7 @@ class Run(Invoking):
         """Call a saga function without a machine that waits for it.
 
         If the saga's input was rejected, it left nothing. A later call under its name stands alone, as for any
-        function:
-        there is no order that it could belong to.
+        function: there is no order that it could belong to.
         """
         self.alone |= self.finalized and not is_order(self.document) and document is not self.document
         self._invoke(STRAY_PREFIX + function.removesuffix("Function"), function, document)

@@ -14,7 +14,7 @@ STOPS = (f.ABORTED_BEFORE, f.ABORTED_AFTER, f.EXECUTION_TIMED_OUT_BEFORE, f.EXEC
 STATES = (*SUBJECT.saga.step_names, SUBJECT.notice)
 SUCCEEDING = [name for name in SUBJECT.kinds if name in {"ok", "ok by gateway"}]
 ENDED = [Scenario(name, (Fault(kind, state),)) for name in SUCCEEDING for state in STATES for kind in STOPS]
-# A call is interrupted, so that the record or the charge exists without an answer; then the execution is stopped.
+# A call is interrupted, so that the record or the charge exists without a response; then the execution is stopped.
 BROKEN_OFF = [
     Scenario(name, (Fault(kind, f"{step.name}#1.call{call}"), Fault(f.ABORTED_AFTER, step.name)))
     for name in SUCCEEDING

@@ -42,7 +42,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Maximum number of a result's candidates: of `faults`, and of `edges`. None: all. Drawn by `seed`."""
+    """Maximum number of a result's candidates: those of `faults`, and of `edges`. None: all. Drawn by `seed`."""
 
     candidates: int | None = None
     edges: int | None = 0

@@ -77,7 +77,7 @@ def nothing_stands(stack: Stack, application_id: str) -> bool:
     return not found["CustomersTable"] and statuses <= {"Closed", "Cancelled"} and sum(entries) == 0
 
 
-def test_clean_setup_creates_one_of_each_and_its_history_names_nobody(stack: Stack, submitted: Start) -> None:
+def test_clean_setup_creates_one_of_each_without_names_in_its_history(stack: Stack, submitted: Start) -> None:
     application_id = submitted()
     arn = start(stack, application_id)
 

@@ -18,7 +18,7 @@ SCENARIOS = [
 ]
 # Contract tests that no step affects: commands, texts, suites, simulators, releases. Here they only take time.
 UNCHANGED = ("connect_simulator", "frozen", "gradual", "size", "targets", "text", "words")
-# A step changes no permission of a function of another context, and of its own context those that read its rows.
+# A step changes no permission in other contexts; in its own, only those of functions that read its rows.
 CHOSEN = (
     "(not test_permissions or Shipment or FinalizeOrder or SweepOrders) and not http_client"
     " and not test_every_documented_command and not test_no_suite_imports"

@@ -217,7 +217,7 @@ def test_targets_follow_a_category_change_a_deletion_and_a_revival(product: Vers
     assert product.history == [1, 2, 3]
 
 
-def test_stale_execution_changes_nothing_and_notifies_nobody(key: Versions, alerts: Callable[[str], list[Any]]) -> None:
+def test_stale_execution_changes_nothing_and_sends_no_notice(key: Versions, alerts: Callable[[str], list[Any]]) -> None:
     key.publish(1)
     key.reaches(1)
     before = (key.gate, key.row(1), key.data)

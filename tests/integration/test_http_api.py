@@ -445,7 +445,7 @@ def under_jwt(stack: Stack, issuer: TokenIssuer) -> Callable[..., HttpClient]:
 
 
 def test_every_route_by_scope_under_jwt(under_jwt: Callable[..., HttpClient]) -> None:
-    """A token for one context calls no other; without the claim tenant_code, nothing of a tenant."""
+    """A token for one context cannot call another or, without the claim tenant_code, use a tenant's data."""
     for route, operation in ROUTES.items():
         asked = {"groups": ["reviewers", "pricing"]}
         allowed = {

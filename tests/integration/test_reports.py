@@ -51,7 +51,7 @@ def test_every_write_moves_the_counters(day: Day) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "in the middle", "last"])
-def test_poison_record_is_kept_in_full_and_blocks_nobody(
+def test_poison_record_is_kept_in_full_and_does_not_block_others(
     day: Day, stack: Stack, resources: Resources, place: int
 ) -> None:
     rows = [day.order(str(number)) for number in range(4)]

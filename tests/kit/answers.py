@@ -76,7 +76,7 @@ def _transaction(parameters: Parameters) -> Iterable[Answer]:
 
 
 def _cancelled(found: list[Any]) -> Refusal:
-    """found: for each action the item that failed its condition; None for no item, False if the condition held."""
+    """A cancellation. found: each action's item that failed its condition; None for no item, False if it held."""
     reasons = [{"Code": "None"} if item is False else {"Code": "ConditionalCheckFailed"} for item in found]
     for reason, item in zip(reasons, found, strict=True):
         reason.update({"Item": item} if item else {})

@@ -42,10 +42,10 @@ _KINDS: dict[str, Any] = {
 class BadOrder:
     """An input that is rejected.
 
-    name: what is wrong with it.
+    name: the defect.
     document: the input, anything that JSON can hold.
     path: the start of the message, before a colon.
-    mentions: also in the message: what is wrong.
+    mentions: the part of the message that describes the defect.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 `python -m tests.kit.corpus FOLDER` prints a table. Each file is imported with `validate_only`, in this process: the
 functions' code over the emulator's S3 and DynamoDB. Files of people have other columns than ours, so the import gets
-each record behind a code and a name, under a header of its own; the record's bytes are untouched.
+each record behind a code and a name, under a separate header; the record's bytes are untouched.
 """
 
 import csv
@@ -34,7 +34,7 @@ _MAX_CELL = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """outcome: the import's status, or the code that refuses the file. refused: rows. differences: cells, in words."""
+    """A comparison. outcome: the import's status or error code. refused: rows. differences: cells, in words."""
 
     name: str
     encoding: str

@@ -67,7 +67,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """prefix: of each table's name, so that several explorers may share one DynamoDB.
+    """A resolved stack. prefix: of each table's name, so that several explorers may share one DynamoDB.
 
     parameters: template parameters that differ from their defaults.
     """

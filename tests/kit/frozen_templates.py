@@ -20,12 +20,12 @@ type Body = dict[str, Any]
 _FUNCTION, _MACHINE = "AWS::Serverless::Function", "AWS::Serverless::StateMachine"
 # Resources with a name, which name others by their use.
 _USERS = {_FUNCTION, _MACHINE, "AWS::SQS::Queue", "AWS::SNS::Topic"}
-# Properties that name a resource, or what it belongs to; the first that it has.
+# Properties that name a resource or its owner; the first one present counts.
 _NAMES = (
     *("ContentUri", "LogGroupName", "QueueName", "TopicName", "RoleName", "DashboardName", "Name", "AlarmDescription"),
     *("Bucket", "Queues", "TopicArn", "ApiId", "FunctionName"),
 )
-# They change on purpose while modules move, so they have a file of their own.
+# They change on purpose while modules move, so they have a separate file.
 _CODE = ("Handler", "CodeUri", "ContentUri")
 # IAM reads these lists in any order, and a single value as a list.
 _UNORDERED = {"Action", "NotAction", "Resource", "Statement"}

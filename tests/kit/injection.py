@@ -236,7 +236,7 @@ def _set_environment(client: Any, name: str, variables: dict[str, str]) -> None:
 
 
 def workers(emulator_pid: int) -> list[psutil.Process]:
-    """The workers of an emulator: forks of a child of its own. Idle ones end by themselves at any time."""
+    """The workers of an emulator, forked by its fork server. Idle ones end by themselves at any time."""
     simulators = simulator_processes(emulator_pid)
     found: list[psutil.Process] = []
     for child in psutil.Process(emulator_pid).children():

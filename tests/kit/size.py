@@ -48,7 +48,7 @@ class Tree:
     def read(cls, folder: Path, paths: Iterable[str]) -> "Tree":
         found = {}
         for path in sorted(paths):
-            # A file may be tracked and deleted, and a link has no text of its own.
+            # A tracked file may be deleted, and a link has no text.
             if (file := folder / path).is_file() and not file.is_symlink():
                 content = file.read_bytes()
                 if b"\0" not in content:
@@ -193,7 +193,7 @@ def table(trees: Mapping[str, Tree]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """arguments: commits to compare with."""
+    """Print the table. arguments: commits to compare with."""
     try:
         earlier = {commit[:10]: committed(commit) for commit in arguments}
     except subprocess.CalledProcessError:

@@ -51,7 +51,7 @@ WRONG = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """language: of its names. encoding: that it is written in."""
+    """A file. language: of its names. encoding: of its bytes."""
 
     language: str
     encoding: str

@@ -27,7 +27,7 @@ def _number(value: int) -> str:
 
 @dataclass(frozen=True)
 class TokenIssuer:
-    """url: the claim iss of its tokens."""
+    """An issuer. url: the claim iss of its tokens."""
 
     url: str
     key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(65537, 2048))

@@ -82,7 +82,7 @@ class Imported:
 
 
 class Imports:
-    """instance: the Amazon Connect instance to create users in; None for the stack's own.
+    """Imports of users. instance: the Amazon Connect instance to create them in; None for the stack's own.
 
     prefix: of the names of files of users.
     """

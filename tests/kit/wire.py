@@ -69,7 +69,7 @@ class Run:
 
     requests: for each, its place in our code and its number of possible answers.
     variables: names of the environment variables that were read. result: of the handler, if it returned.
-    error: class name and message of what it raised.
+    error: class name and message of the exception.
     """
 
     script: Script

@@ -61,7 +61,7 @@ def _central(file: File, offset: int) -> bytes:
 
 
 def archive(*files: File, before: bytes = b"", comment: bytes = b"", middle: bytes = b"", **end: int) -> bytes:
-    """before: bytes in front of the first entry. middle: between directory and end record. end: its fields."""
+    """An archive. before: bytes before the first entry. middle: between directory and end record. end: its fields."""
     data, directory = before, b""
     for file in files:
         directory += _central(file, len(data))

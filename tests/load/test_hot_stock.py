@@ -117,5 +117,5 @@ def _executions(stack: Stack, status: str) -> list[Document]:
 
 
 def _seconds(tokens: float, size: float, refill: float) -> float:
-    """The time in seconds that a token bucket takes for so many."""
+    """The time in seconds that a token bucket takes for this many."""
     return max(0.0, tokens - size) / refill

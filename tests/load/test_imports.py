@@ -52,7 +52,7 @@ def test_no_row_is_lost_or_stored_twice_while_workers_are_killed(stack: Stack, r
 
 
 def _kill_until_ended(products: ProductImports, import_id: str, pid: int, chance: random.Random, kills: int) -> int:
-    """Kill workers until so many were killed, or the import has ended. Returns the number killed."""
+    """Kill workers until this many were killed, or the import has ended. Returns the number killed."""
     if kills <= 0:
         return 0
     with killing_workers(pid, chance, every=1.5) as killed:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -25,7 +25,7 @@ ROLE = "arn:aws:iam::123456789012:role/states"
 
 @dataclass(frozen=True)
 class Engine:
-    """name: for tests. role: of the machines; its permissions do not matter, because all tasks are mocked."""
+    """An engine. name: for tests. role: of the machines; its permissions do not matter: all tasks are mocked."""
 
     name: str
     client: "SFNClient"
@@ -66,6 +66,7 @@ def moto() -> Iterator[Engine]:
         _parse_once(patch)
         _list_matches(patch)
         _unwrap_definite_paths(patch)
+        _count_redrives(patch)
         _mock_tasks(patch)
         yield engine
 
@@ -116,6 +117,13 @@ def _unwrap_definite_paths(patch: pytest.MonkeyPatch) -> None:
     from moto.stepfunctions.parser.asl.utils import json_path
 
     patch.setattr(json_path, "_is_singleton_array_access", lambda path: not re.search(r"[*?:,]|\.\.", path))
+
+
+def _count_redrives(patch: pytest.MonkeyPatch) -> None:
+    """moto's context object has no RedriveCount. AWS's has one, 0 before the first redrive."""
+    from moto.stepfunctions.parser.backend import execution_worker
+
+    patch.setattr(execution_worker, "ExecutionData", partial(execution_worker.ExecutionData, RedriveCount=0))
 
 
 def _mock_tasks(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class Ran:
-    """states: in the order of entry. failures: the task of each failed attempt, "" if the engine links no events."""
+    """A run. states: in the order of entry. failures: each failed attempt's task, "" if the engine links no events."""
 
     status: str
     error: str | None

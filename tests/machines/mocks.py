@@ -33,7 +33,7 @@ type Response = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Expected:
-    """states: in the order of entry, those of a Parallel branch by branch. output: a part of it. error: of a failed
+    """An outcome. states: in the order of entry, a Parallel branch by branch. output: a part of it. error: of a failed
     execution. cancelled: the states of branches that another branch's failure cancels, sooner or later.
     """
 

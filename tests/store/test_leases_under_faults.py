@@ -72,7 +72,7 @@ def test_first_call_that_finds_held_work_marks_it(held: Charge) -> None:
 
 
 @pytest.mark.parametrize("work", [RUN_AGAIN, HOLD], ids=lambda work: work.unknown.name)
-def test_sdk_retry_of_an_acquisition_is_one_lease(charge: Charge, work: Any) -> None:
+def test_sdk_retry_of_an_acquisition_gets_one_lease(charge: Charge, work: Any) -> None:
     lease = charge.over(Wire(twice=1)).lease(work=work)
     assert (lease.attempt, lease.unsure) == (1, False)
     lease.complete(CHARGED)
@@ -106,7 +106,7 @@ def test_sdk_retry_finds_its_own_lease(charge: Charge) -> None:
     ],
     ids=str,
 )
-def test_sdk_retry_of_an_end_is_one_end(
+def test_sdk_retry_ends_the_lease_once(
     charge: Charge, work: Any, end: Exception | None, status: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     doing = charge.over(Wire(twice=2)).under(work)
@@ -118,13 +118,13 @@ def test_sdk_retry_of_an_end_is_one_end(
     assert not caplog.records
 
 
-def test_sdk_retry_of_an_extension_is_one_extension(charge: Charge) -> None:
+def test_sdk_retry_extends_the_lease_once(charge: Charge) -> None:
     lease = charge.over(Wire(twice=2)).lease()
     lease.extend()
     lease.complete(CHARGED)
 
 
-def test_sdk_retry_of_a_hold_is_one_hold(held: Charge) -> None:
+def test_sdk_retry_holds_the_key_once(held: Charge) -> None:
     held.breaks_off()
     with pytest.raises(OutcomeHeld):
         held.over(Wire(twice=2)).lease()

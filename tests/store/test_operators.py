@@ -225,7 +225,7 @@ def test_lease_extended_since_it_was_read_is_not_decided(charge: Charge) -> None
 
 
 @decisions
-def test_sdk_retry_of_a_decision_is_one_decision(held: Charge, decide: Decide) -> None:
+def test_sdk_retry_decides_once(held: Charge, decide: Decide) -> None:
     held.becomes("HELD")
     decide(_Seen.of(held.over(Wire(twice=1)), held.record))
     assert len(held.record.audit) == 1

@@ -330,13 +330,13 @@ class System(OSError):
 
 @dataclass(frozen=True)
 class Counted(BusinessError):
-    """An error whose message is its argument, and whose `repr` needs an attribute of its own."""
+    """An error whose message is its argument, and whose `repr` needs an extra attribute."""
 
     number: int
 
 
 class Sealed(BusinessError):
-    """An error without subclasses and without a message of its own."""
+    """An error that has neither subclasses nor a message."""
 
     def __init_subclass__(cls) -> None:
         raise TypeError("no subclasses")

@@ -176,7 +176,7 @@ def test_retry_after_a_lost_answer_succeeds_at_any_call(saga: Saga, happened: bo
     assert (saga.found().tally or {}).get("undone", 0) == happened
 
 
-def test_sdk_retry_of_a_bar_is_one_bar(saga: Saga) -> None:
+def test_sdk_retry_bars_once(saga: Saga) -> None:
     saga.commit()
     gateway = Gateway()
     assert saga.over(Wire(twice=1)).compensate(outside=gateway.cancel) == {"undone": True}

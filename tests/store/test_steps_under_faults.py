@@ -135,7 +135,7 @@ def _until_decided(call: Callable[[], Any]) -> Any:
 
 
 def _at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """The result or error of each call, when all start at the same moment."""
+    """The result or error of each call, when all start together."""
 
     def run(call: Callable[[], Any]) -> Any:
         try:

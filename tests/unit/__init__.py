@@ -1,1 +1,1 @@
-"""One module at a time, in this process: no emulator is started."""
+"""Unit tests: one module at a time, in this process, without an emulator."""

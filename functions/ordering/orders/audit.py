@@ -67,9 +67,9 @@ class Audit:
     records: str
 
     def of_orders(self, order_ids: Iterable[str]) -> Iterator[Contradiction]:
-        """Yield confirmed orders among these that lack the effect of a step. Raises StoreUnavailable, as all that
-        follows.
+        """Yield confirmed orders among these that lack the effect of a step.
 
+        Raises StoreUnavailable, as all that follows.
         Orders are read first: the effects of a confirmed order existed before, and remain.
         """
         for some in batched(order_ids, _AT_ONCE, strict=False):
@@ -121,7 +121,7 @@ class Audit:
                 place = last
             if place:
                 places[step.name] = place
-        # The alarm's metric is made from this line, also when there is nothing to count.
+        # The alarm's metric is derived from this line, so log it even if the count is 0.
         _logger.info("audited", extra={"contradictory": len(found)})
         kept = sorted(found, key=lambda order_id: (order_id not in note.order_ids, order_id))[:_MAX_NOTED]
         self._write(note, Note(frozenset(kept), places, note.revision + 1))

@@ -14,7 +14,7 @@ from .table import PaymentsTable, payment_id
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """gateway: charges the cards; None if the Payments table is the ledger."""
+    """Charges and refunds orders. gateway: charges the cards; None if the Payments table is the ledger."""
 
     steps: SagaSteps
     table: PaymentsTable

@@ -39,7 +39,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One invocation's request for a lease. key: of the record. owner: a unique token.
+    """One invocation's request for a lease. key: the record's key. owner: a unique token.
 
     deadline: when the invocation times out.
     """

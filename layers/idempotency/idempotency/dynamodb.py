@@ -123,7 +123,7 @@ def _written(write: Callable[..., Any], parameters: Mapping[str, Any]) -> Outcom
 def state_conflict(key: str, writes: Sequence[Action], cancelled: Cancellation) -> StateConflict:
     """Return the error for failed conditions of business writes, which follow one record in a transaction.
 
-    key: of that record. writes: the caller's; a refusal's index counts through them.
+    key: that record's key. writes: the caller's; a refusal's index counts through them.
     """
     refusals = tuple(Refusal(index - 1, refusal.item) for index, refusal in sorted(cancelled.refusals.items()))
     rows = ", ".join(row(writes[refusal.index]) for refusal in refusals)

@@ -100,7 +100,7 @@ class StoredFailure(BusinessError):
 class AlreadyInProgress(TransientError):
     """Another invocation holds the lease.
 
-    key: of its record. until: when the lease expires unless it is extended, aware UTC.
+    key: its record's key. until: when the lease expires unless it is extended, aware UTC.
     """
 
     def __init__(self, key: str, until: datetime) -> None:

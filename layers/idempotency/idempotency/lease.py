@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 class Lease:
     """One owner's lease of one piece of work: `with store.lease(...) as lease`.
 
-    key: of the record. owner: a unique token. attempt: counts owners, from 1.
+    key: the record's key. owner: a unique token. attempt: counts owners, from 1.
     completed: whether there is a `result`; if so, do not do the work again.
     unsure: whether an earlier attempt may have taken effect; if so, ask the outside system before doing the work.
     """

@@ -25,7 +25,7 @@ _SPELLED = re.compile(r"[,:[](?:-?[0-9]+[.eE]|-0)")
 def json_text(value: Any, *, default: Callable[[Any], Any] | None = None, **options: Any) -> str:
     """Write JSON as `json.dumps` does, but with a Decimal as a number with all its digits.
 
-    default, options: of `json.dumps`. Raises TypeError or ValueError for what JSON cannot hold, such as NaN.
+    default, options: arguments of `json.dumps`. Raises TypeError or ValueError for what JSON cannot hold, such as NaN.
     """
     # json.dumps has no hook for how a number is written. The mark is drawn after the value exists, so no value contains
     # it.
@@ -50,9 +50,9 @@ def canonical_json(value: Any) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Parse JSON. A fraction becomes a float if one has all its digits, else a Decimal; NaN, which is not JSON, a
-    string.
+    """Parse JSON.
 
+    A fraction becomes a float if one has all its digits, else a Decimal; NaN, which is not JSON, a string.
     Raises ValueError.
     """
     try:
@@ -110,7 +110,7 @@ class PayloadHash:
 
     @classmethod
     def of(cls, payload: Any) -> Self:
-        """Raises TypeError or ValueError if JSON cannot hold the payload."""
+        """Hash a payload. Raises TypeError or ValueError if JSON cannot hold it."""
         text = canonical_json(payload)
         if not _SPELLED.search(f":{text}"):
             found = _digest(text)

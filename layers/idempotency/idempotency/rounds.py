@@ -46,7 +46,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class RoundStore:
-    """Records of such steps, in the table of step records. lifetime: of a record after its last write."""
+    """Records of such steps, in the table of step records. lifetime: how long a record outlives its last write."""
 
     client: StepClient
     table: str
@@ -55,7 +55,7 @@ class RoundStore:
     def commit(self, step: Step, number: int, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
         """Commit the step with its business writes, or return the existing decision. One DynamoDB call.
 
-        number: of the round, from 1.
+        number: the round's number, from 1.
         Raises StateConflict (the condition of a write failed), Contention, StoreUnavailable.
         """
         return self._write(step, Decided(True, number, as_stored(finished(result))[1]), writes)

@@ -82,7 +82,7 @@ class Step:
     payload_hash: PayloadHash = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raises TypeError or ValueError if JSON cannot hold the payload."""
+        """Hash the payload. Raises TypeError or ValueError if JSON cannot hold it."""
         object.__setattr__(self, "payload_hash", PayloadHash.of(self.payload))
 
     @property

@@ -35,7 +35,7 @@ class Work:
     final: errors that are stored and returned to duplicates.
     routine: final errors that need no operator: `work list` leaves them out; look them up by key.
     harmless: errors after which nothing can have happened outside; the key is free at once.
-    duration: of a lease that is extended while the work runs; None: until the invocation times out.
+    duration: the duration of a lease that is extended while the work runs; None: until the invocation times out.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Work:
     duration: timedelta | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidKey if the name contains a #, because two kinds of work could then share a record."""
+        """Check the name. Raises InvalidKey if it contains a #, because two kinds of work could then share a record."""
         if "#" in self.name:
             raise InvalidKey("Work.name: must not contain '#', which separates it from the key")
 

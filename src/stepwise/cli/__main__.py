@@ -16,7 +16,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 def main() -> None:
     if project := _project(sys.argv[1:]):
         os.environ["STEPWISE_PROJECT"] = project
-    # Only now: several modules know the project's folder from their import on.
+    # Imported only now: several modules determine the project's folder at import.
     from . import lazy
 
     lazy.install()
@@ -32,7 +32,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     os.environ.update(without_proxy())
-    # Known before the call is parsed, as it may be wrong.
+    # Determined before the call is parsed, because it may be invalid.
     as_json = "--json" in sys.argv[1:]
     output.choose(as_json=as_json)
     try:
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _project(arguments: list[str]) -> str:
-    """The value of --project, which precedes the command; empty without it."""
+    """Return the value of --project, which precedes the command; empty without it."""
     for at, argument in enumerate(arguments):
         if not argument.startswith("-"):
             break
@@ -64,7 +64,7 @@ def _project(arguments: list[str]) -> str:
 
 
 def _tell(error: Exception) -> None:
-    """The error on standard error, with the command that goes on from here."""
+    """Print the error on standard error, with a command that continues from here."""
     from . import exits, hints, output, views
 
     see = getattr(error, "see", ())

@@ -15,7 +15,7 @@ from . import views
 
 _SECONDS = 120
 _PDF = b"%PDF-1.7 passport of "
-# What each is about: its id, its applicant, whether it has a document, and how a person decides.
+# The applications: id, applicant, whether it has a document, and how a person decides.
 _CASES = {
     "clean": ("a-1001", "Ada Lovelace", True, ""),
     "flagged, approved": ("a-1002", "Grace Hopper", False, "approve"),
@@ -24,7 +24,7 @@ _CASES = {
 
 
 def run(endpoint: str) -> Table:
-    """Bar a name, submit three applications, review those that a check flags, and show what came of each."""
+    """Bar a name, submit three applications, review those that a check flags, and show the result of each."""
     stack = Stack.local(endpoint)
     screening.bar(stack, "mallory")
     for number, (own, name, has_document, _) in enumerate(_CASES.values(), start=1):
@@ -52,7 +52,7 @@ def _document(application_id: str, name: str, number: int) -> dict[str, Any]:
 
 
 def _waiting(stack: Stack, application_id: str) -> str:
-    """The approval that the application waits for. Raises TimeoutError."""
+    """Return the approval that the application waits for. Raises TimeoutError."""
     own = f"account-opening.{application_id}.review"
     for _ in patiently(_SECONDS):
         if own in [approval.id for approval in approvals.waiting(stack, "account-opening")]:

@@ -66,7 +66,7 @@ def show(approval_id: ApprovalId) -> None:
 
 
 def _deciding(decision: str) -> Callable[..., None]:
-    """The command that makes this decision."""
+    """Return the command that makes this decision."""
 
     def decide(
         approval_id: ApprovalId,

@@ -29,7 +29,7 @@ class Encoding(StrEnum):
 
 
 def reason(text: str) -> str:
-    """Why somebody decides: kept for years, so it must say something."""
+    """Check a reason: it is kept for years, so it must say something."""
     if problem := readable.problem(text, lines=True):
         raise typer.BadParameter(f"say why; it is kept on the record. This {readable.SENTENCES[problem]}")
     if len(text) > _MAX_REASON:
@@ -38,7 +38,7 @@ def reason(text: str) -> str:
 
 
 def line(text: str) -> str:
-    """A text in one line that people read, such as a name."""
+    """Check a one-line text that people read, such as a name."""
     if problem := readable.problem(text):
         raise typer.BadParameter(readable.SENTENCES[problem])
     if len(text) > _MAX_REASON:
@@ -47,14 +47,14 @@ def line(text: str) -> str:
 
 
 def business_id(text: str) -> str:
-    """An id that can be part of a key of a table, which has up to 2,048 bytes."""
+    """Check an id that can be part of a table's key, which has up to 2,048 bytes."""
     if not text.strip() or not text.isprintable() or len(text.encode()) > _MAX_ID:
         raise typer.BadParameter(f"1 to {_MAX_ID} bytes of printable characters")
     return text
 
 
 def final_error(text: str | None) -> str | None:
-    """The class name and the sentence of an error that duplicates get."""
+    """Check the class name and the sentence of an error that duplicates get."""
     try:
         return None if text is None else ":".join(work.parse_error(text))
     except work.InvalidOutcome as error:
@@ -62,7 +62,7 @@ def final_error(text: str | None) -> str | None:
 
 
 def day(text: str) -> str:
-    """A day, or nothing."""
+    """Check a day; None for none."""
     try:
         return text and date.fromisoformat(text).isoformat()
     except ValueError:
@@ -70,7 +70,7 @@ def day(text: str) -> str:
 
 
 def new_file(path: Path | None) -> Path | None:
-    """A file that will be written when the work is done: its folder is there now, and may be written to."""
+    """Check a file that will be written when the work is done: its folder must exist now, and be writable."""
     if path is None:
         return None
     if path.is_dir():
@@ -83,7 +83,7 @@ def new_file(path: Path | None) -> Path | None:
 
 
 def read_json(file: Path, hint: str) -> Any:
-    """The document in a file, or of standard input for -. hint: the option or argument that an error names."""
+    """Read the document in a file, or of standard input for -. hint: the option or argument that an error names."""
     try:
         return parse_json(sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes())
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The demonstration of commands: a target that fails, a version that comes too early, and a retry."""
+"""Demonstration of commands: a target that fails, a version that comes too early, and a retry."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def start(stack: Stack) -> None:
 
 
 def show(out: Console, stack: Stack) -> None:
-    """Wait until the first version is dead, repair the target, retry, and show what happened."""
+    """Wait until the first version is dead, repair the target, retry, and show the result."""
     before = _blocked(stack)
     stack.client("iam").delete_role_policy(RoleName=_role(stack), PolicyName=_POLICY)
     commands.retry(stack, _TEA, "the target is repaired")
@@ -47,7 +47,7 @@ def show(out: Console, stack: Stack) -> None:
 
 
 def _blocked(stack: Stack) -> KeyView:
-    """The key, once its first version is dead and the second one waits. Raises TimeoutError."""
+    """Return the key once its first version is dead and the second one waits. Raises TimeoutError."""
     for _ in patiently(_SECONDS):
         seen = commands.view(stack, _TEA)
         if seen.gate.blocked and seen.commands[2].tokens:
@@ -64,7 +64,7 @@ def _shown(view: KeyView) -> str:
 
 
 def product(code: str, version: int, price: int, **fields: Any) -> dict[str, Any]:
-    """A command of a demonstration."""
+    """Return a command of a demonstration."""
     return {
         "pk": _TEA.pk,
         "sk": f"PRODUCT#{code}",

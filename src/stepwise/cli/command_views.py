@@ -15,7 +15,7 @@ _COLORS = {"done": "green", "runs": "yellow"}
 
 
 def key(view: KeyView) -> Group:
-    """Everything about one key."""
+    """Show everything about one key."""
     parts = [_versions(view), _targets(view)]
     decisions = _decisions(view)
     return (
@@ -26,7 +26,7 @@ def key(view: KeyView) -> Group:
 
 
 def blocked(keys: Sequence[Listed]) -> Table:
-    """Blocked keys, and what to do."""
+    """Show blocked keys, and what to do."""
     rows: list[list[RenderableType]] = [
         [
             name_of(one.gate.key),
@@ -42,7 +42,7 @@ def blocked(keys: Sequence[Listed]) -> Table:
 
 
 def lagging(keys: Sequence[Listed]) -> Table:
-    """Keys with targets that lag behind, and what to do."""
+    """Show keys with lagging targets, and what to do."""
     rows: list[list[RenderableType]] = [
         [
             name_of(one.gate.key),
@@ -75,7 +75,7 @@ def _versions(view: KeyView) -> Table:
 
 
 def standing(words: str) -> Text:
-    """What a version does, in its color."""
+    """Color the state of a version."""
     return Text(words, style="red" if words.startswith("dead") else _COLORS.get(words, ""))
 
 

@@ -9,7 +9,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-# The shell falls back to files where the program knows no word. $1 is the program as it was called.
+# The shell falls back to files if the program knows no word. $1 is the program as it was called.
 _BASH = """_stepwise() {
     local IFS=$'\\n'
     COMPREPLY=($("$1" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
@@ -49,7 +49,7 @@ def words(context: typer.Context, typed: Annotated[list[str] | None, typer.Argum
 
 
 def _reached(command: Any, words: list[str]) -> Any:
-    """The command that the words lead to."""
+    """Return the command that the words lead to."""
     for word in words:
         command = getattr(command, "commands", {}).get(word, command)
     return command

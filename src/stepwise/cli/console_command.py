@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stepwise.console.server import Server
     from stepwise.local.emulator.emulator import Emulator
 
-# Above the stack's port, so that two stacks have two consoles.
+# Offset from the stack's port, so that two stacks have two consoles.
 _ABOVE, _MAX_PORT = 4000, 65535
 _PAUSE = 0.5
 
@@ -54,7 +54,7 @@ def console(
 
 
 def default_listen(port: int) -> int:
-    """The port of the console of a local stack."""
+    """Return the port of a local stack's console."""
     return port + _ABOVE if port + _ABOVE <= _MAX_PORT else port - _ABOVE
 
 

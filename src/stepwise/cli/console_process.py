@@ -1,4 +1,4 @@
-"""The console that `start` starts beside a local stack: a process of its own, which ends with the stack."""
+"""The console that `start` runs beside a local stack: a separate process, which ends with the stack."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ _START_SECONDS, _STOP_SECONDS, _PAUSE = 60.0, 5.0, 0.05
 
 
 def start(running: Emulator, listen: int) -> str:
-    """Start the console of a stack, or find the one that runs. Returns its address; empty if it cannot start.
+    """Start the console of a stack, or find the running one. Returns its address; empty if it cannot start.
 
     listen: its port; if that is taken, it listens on a free one.
     """
@@ -44,7 +44,7 @@ def start(running: Emulator, listen: int) -> str:
 
 
 def write(running: Emulator, address: str) -> None:
-    """In the console's process: tell where it listens."""
+    """Publish the address that the console listens on, from the console's process."""
     own = psutil.Process()
     told = {"address": address, "pid": own.pid, "created": own.create_time()}
     unfinished = record(running).with_suffix(".new")
@@ -53,7 +53,7 @@ def write(running: Emulator, address: str) -> None:
 
 
 def address(running: Emulator) -> str:
-    """Where the console of a stack listens; empty if there is none."""
+    """Return the address of a stack's console; empty if there is none."""
     return _recorded(running)[0] if _process(running) else ""
 
 
@@ -68,7 +68,7 @@ def stop(running: Emulator) -> None:
 
 
 def record(running: Emulator) -> Path:
-    """The file that says where the console listens; it goes with the emulator's other files."""
+    """Return the file with the console's address; it is removed with the emulator's other files."""
     return running.log.with_name("console.json")
 
 

@@ -1,4 +1,4 @@
-"""The demonstration: real orders, users, commands, imported rows, a task and applications on a temporary stack."""
+"""Demonstration: real orders, users, commands, imported rows, a task and applications on a temporary stack."""
 
 import time
 from collections.abc import Iterable
@@ -121,7 +121,7 @@ def _placed_again(stack: Stack, order: dict[str, Any]) -> OrderView:
 
 
 def _charges(gateway: GatewayClient, orders: dict[str, dict[str, Any]]) -> Any:
-    """The gateway's requests and money for each order."""
+    """Return the gateway's requests and money for each order."""
     ledger = gateway.ledger()
     charges = {charge["order_id"]: charge for charge in ledger["charges"]}
     found = {title: charges.get(order["order_id"], {}) for title, order in orders.items()}
@@ -160,7 +160,7 @@ def start_import(stack: Stack) -> str:
 
 
 def show_import(out: Console, stack: Stack, name: str) -> None:
-    """Follow the import to its end, and show the result of every row."""
+    """Follow the import to its end, and show the result of each row."""
     follow(stack, name, out)
     ended = user_imports.summary(stack, name)
     out.print(results_table(user_imports.results(stack, ended)))
@@ -168,7 +168,7 @@ def show_import(out: Console, stack: Stack, name: str) -> None:
 
 
 def results_table(results: Iterable[Result]) -> Table:
-    """One line for every row of the file."""
+    """Build a table with one line per row of the file."""
     rows: list[list[RenderableType]] = [
         [str(result.csv_row), _word(result), result.user_id or "-", result.error_message] for result in results
     ]
@@ -180,7 +180,7 @@ def _word(result: Result) -> Text:
 
 
 def rebuild(endpoint: str) -> Table:
-    """Rebuild the read models of products, of which some are published only then; then retry."""
+    """Rebuild the read models of products, some of which are published only then; then retry."""
     stack = Stack.local(endpoint)
     _publish(stack, *_PUBLISHED)
     items = [{"pk": f"TENANT#{TENANT}", "sk": f"PRODUCT#{code}"} for code in (*_PUBLISHED, *_LATE)]

@@ -1,4 +1,4 @@
-"""What an error means to a script: its kind, and the exit code of that kind; docs/cli.md has both."""
+"""Errors as scripts see them: each kind, and its exit code; docs/cli.md lists both."""
 
 from typing import Any
 
@@ -19,18 +19,18 @@ _CODES = {word: number for number, word in KINDS.items()}
 
 
 def code(error: BaseException) -> int:
-    """The exit code for an error; DEFECT for one that no command expects."""
+    """Return the exit code for an error; DEFECT for one that no command expects."""
     return _CODES[kind(error)]
 
 
 def document(error: BaseException, hint: str = "") -> dict[str, Any]:
-    """An error as a script gets it. hint: a command that goes on from here."""
+    """Return an error as a script gets it. hint: a command that continues from here."""
     number = code(error)
     told = {"kind": KINDS[number], "type": type(error).__name__, "message": message(error), "exit_code": number}
     return {"error": {**told, "command": hint} if hint else told}
 
 
 def message(error: BaseException) -> str:
-    """The sentence of an error; that of a wrong call names the option."""
+    """Return the sentence of an error; that of an invalid call names the option."""
     usage = getattr(error, "format_message", None)
     return str(usage() if usage else error)

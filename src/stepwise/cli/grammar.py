@@ -22,7 +22,7 @@ class Entry:
     """One name of the root.
 
     where: module of `cli` and attribute, a function or a typer application. tool: it works in any project, without
-    the application's deployed code. options: those of WHERE that it has.
+    the application's deployed code. options: those of WHERE that it accepts.
     """
 
     where: str
@@ -40,7 +40,7 @@ class Entry:
             alone.command(name)(found)
             found = alone
             return with_shared(typer.main.get_command(found), self.options)
-        # A group also if it has one verb only.
+        # A group stays a group even if it has only one verb.
         return with_shared(typer.main.get_group(found), self.options)
 
 
@@ -65,7 +65,7 @@ class Commands(dict[str, Any]):
 
 
 def root(sections: Mapping[str, Mapping[str, Entry]]) -> type[TyperGroup]:
-    """The class of a group with these commands, for `typer.Typer(cls=...)`."""
+    """Create the class of a group with these commands, for `typer.Typer(cls=...)`."""
 
     class Root(TyperGroup):
         def __init__(self, **settings: Any) -> None:
@@ -81,7 +81,7 @@ def root(sections: Mapping[str, Mapping[str, Entry]]) -> type[TyperGroup]:
 
 
 def leaves(group: Any, *before: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command below a group, with its words."""
+    """Yield every command below a group, with its words."""
     for name in group.commands:
         found = group.commands[name]
         if hasattr(found, "commands"):
@@ -91,7 +91,7 @@ def leaves(group: Any, *before: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def with_shared(command: Any, options: Sequence[str]) -> Any:
-    """Give --json, unless it has its own, and these options of WHERE to a command, or to every command of a group."""
+    """Add --json, unless present, and these options of WHERE to a command, or to every command of a group."""
     # Plain help: the same in a pipe, and without the time that Rich takes.
     command.rich_markup_mode = None
     for below in getattr(command, "commands", {}).values():
@@ -106,7 +106,7 @@ def with_shared(command: Any, options: Sequence[str]) -> Any:
 
 
 def _strict(parameter: Any) -> None:
-    """Let a parameter read only what a person writes: no `1_0`, no foreign digit, no half of a character.
+    """Make a parameter accept only text that a person writes: no `1_0`, no foreign digit, no half of a character.
 
     The name of a file may have bytes of any encoding.
     """
@@ -131,7 +131,7 @@ def _strict(parameter: Any) -> None:
 
 @cache
 def _shared() -> Mapping[str, Any]:
-    """The shared options by name, as typer makes them. A command's function has no parameter for them."""
+    """Return the shared options by name, as typer creates them. A command's function has no parameter for them."""
     from .options import shared
 
     holder = typer.Typer(add_completion=False, rich_markup_mode=None)

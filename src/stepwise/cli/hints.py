@@ -15,7 +15,7 @@ from stepwise.operations.errors import Word
 
 DEFAULT_PORT = 4566
 PROGRAM, PORT = "STEPWISE_PROGRAM", "STEPWISE_PORT"
-"""Variables: how ./stepwise was called, and the port for commands without --port."""
+"""Environment variables: how ./stepwise was called, and the port for commands without --port."""
 
 # Commands for the local stack only.
 _LOCAL = frozenset({"start", "stop"})
@@ -34,13 +34,16 @@ chosen = Chosen()
 
 
 def note(parameter: typer.CallbackParam, value: Any) -> Any:
-    """Callback of the options --port, --aws and --stack. It also runs for defaults, so nothing stays from a call."""
+    """Note the option, as the callback of --port, --aws and --stack.
+
+    It also runs for defaults, so calls leave no state.
+    """
     setattr(chosen, str(parameter.name), value)
     return value
 
 
 def command(*words: Word) -> str:
-    """A command for the same stack: `command("recover", "o-1")` may be `./stepwise recover o-1 --port 4567`.
+    """Return a command for the same stack: `command("recover", "o-1")` may be `./stepwise recover o-1 --port 4567`.
 
     words: those of the command and its arguments; an option is a tuple, with its value, if it has one.
     """
@@ -48,19 +51,19 @@ def command(*words: Word) -> str:
 
 
 def stopping(port: int) -> str:
-    """The command that stops the local stack on another port."""
+    """Return the command that stops the local stack on another port."""
     return _joined(["stop"], [("--port", str(port))])
 
 
 def options(port: int = DEFAULT_PORT, aws: bool = False, stack: str = STACK_NAME) -> list[Word]:
-    """The options that choose the same stack in another command; none for the default."""
+    """Return the options that choose the same stack in another command; none for the default."""
     usual = port == DEFAULT_PORT and os.environ.get(PORT, str(DEFAULT_PORT)) == str(DEFAULT_PORT)
     where: list[Word] = [("--aws",)] if aws else [] if usual else [("--port", str(port))]
     return where + ([] if stack == STACK_NAME else [("--stack", stack)])
 
 
 def _joined(words: Sequence[Word], more: Sequence[Word]) -> str:
-    """The words as a shell reads them: an argument that looks like an option comes last, behind `--`."""
+    """Join the words as a shell reads them: an argument that looks like an option comes last, behind `--`."""
     given = [one for one in words if isinstance(one, str)]
     options = [part for one in (*words, *more) if not isinstance(one, str) for part in _option(*one)]
     behind = any(one.startswith("-") for one in given)
@@ -79,7 +82,7 @@ def _option(name: str, value: str | None = None) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    """A word for bash and zsh, in characters that a terminal shows."""
+    """Quote a word for bash and zsh, in characters that a terminal shows."""
     if readable(word) == word and "\n" not in word:
         return shlex.quote(word)
     plain = (chr(one) if 0x20 <= one < 0x7F and one not in b"'\\" else f"\\x{one:02x}" for one in os.fsencode(word))

@@ -61,7 +61,7 @@ def import_users(
 
 
 def _ended(stack: Stack, name: str, file: Path, request: Mapping[str, Any]) -> Summary:
-    """Raises ImportFailed with the command that runs the rows again."""
+    """Return the summary of an import. Raises ImportFailed with the command that runs the rows again."""
     try:
         return user_imports.summary(stack, name)
     except user_imports.ImportFailed as failed:
@@ -105,7 +105,7 @@ def _counts(seen: user_imports.Progress) -> str:
 
 
 def summary_table(ended: Summary) -> Table:
-    """The summary of an import."""
+    """Build a table with the summary of an import."""
     succeeded = "valid" if ended.validate_only else "succeeded"
     columns = ["import", "rows", "run now", succeeded, "failed", "result file"]
     numbers = [str(number) for number in (ended.rows, ended.run, ended.succeeded, ended.failed)]
@@ -121,7 +121,7 @@ def _what_next(stack: Stack, file: Path, ended: Summary, request: Mapping[str, A
 
 
 def again(file: str, request: Mapping[str, Any]) -> list[Word]:
-    """The words that import a file with these fields of the workflow's input."""
+    """Return the words that import a file with these fields of the workflow's input."""
     words: list[Word] = ["import", file]
     for field in ("retry_of", "instance_id", "encoding"):
         if request.get(field):

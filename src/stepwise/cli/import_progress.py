@@ -1,4 +1,4 @@
-"""The progress bars of `stepwise imports` and `stepwise tasks`: how many of how many, rate, failures, time left."""
+"""The progress bars of `stepwise imports` and `stepwise tasks`: done, total, rate, failures, time left."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _COLUMNS = ("{task.description}", "{task.fields[counts]}", "{task.fields[pace]}"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a bar shows of a view. unit: such as "rows". more: besides done, total and failed."""
+    """The content of a bar. unit: such as "rows". more: in addition to done, total and failed."""
 
     status: str
     unit: str
@@ -26,7 +26,7 @@ class Shown:
 
 
 def progress(views: Iterable[ImportView], out: Console) -> ImportView:
-    """Show an import until it has ended. Returns what was seen last."""
+    """Show an import until it has ended. Returns the last view."""
     return follow(views, out, _shown)
 
 

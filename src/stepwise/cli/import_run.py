@@ -49,7 +49,10 @@ def run(
 
 
 def to_its_end(stack: Stack, key: ImportKey, save: Path | None, file: Path | None = None, *, force: bool) -> NoReturn:
-    """Exits with 0 if every row succeeded, otherwise with 1. file: where it was uploaded from, if that is known."""
+    """Follow an import to its end. Exits with 0 if every row succeeded, otherwise with 1.
+
+    file: its source, if known.
+    """
     out = views.console()
     with _come_back(key):
         last = progress(imports.follow(stack, key), out)
@@ -61,7 +64,7 @@ def to_its_end(stack: Stack, key: ImportKey, save: Path | None, file: Path | Non
 def explain(
     stack: Stack, out: Console, seen: ImportView, save: Path | None, file: Path | None = None, *, force: bool
 ) -> None:
-    """Why rows, or the file, failed; where the results are; what to do next."""
+    """Explain why rows, or the file, failed; where the results are; what to do next."""
     if "error" in seen.made.values:
         out.print(import_views.refusal(seen.made))
     found = import_results.reasons(stack, seen)
@@ -94,21 +97,21 @@ def _next_steps(seen: ImportView, save: Path | None, file: Path | None) -> Itera
 
 
 def _again(made: Import, file: str) -> Iterator[Word]:
-    """The words that import a file as this import did."""
+    """Yield the words that import a file with the options of this import."""
     options = made.values.get("options", {})
     if made.corrected:
         yield from ("imports", "retry", file, ("--of", name_of(made.key)))
-        # It inherits all others. A corrected file is in UTF-8 unless the command says otherwise.
+        # The retry inherits all others. A corrected file is in UTF-8 unless the command says otherwise.
         options = {name: value for name, value in options.items() if name == "encoding"}
     else:
         yield from ("imports", "create", file, ("--tenant", made.key.tenant_code))
         yield ("--type", str(made.values["type"]))
     if made.values.get("error", {}).get("code") == "WrongEncoding":
-        # The error says which encoding it takes.
+        # The error says which encoding the file needs.
         options = {name: value for name, value in options.items() if name != "encoding"}
     for name, value in options.items():
         yield (_FLAGS[name],) if name in _FLAGS else (f"--{name.replace('_', '-')}", str(value))
-    # DIRECT is what a file of this size gets.
+    # A file of this size is imported in DIRECT mode anyway.
     if not made.direct and not made.zip:
         yield ("--mode", STEP_FUNCTION)
     if made.validated:
@@ -116,7 +119,7 @@ def _again(made: Import, file: str) -> Iterator[Word]:
 
 
 def _free_folder() -> Path:
-    """Choose where results can be saved: here, unless results are here already."""
+    """Choose a folder for the results: here, unless it already has results."""
     try:
         import_results.check_folder(Path())
     except import_results.ResultsExist:

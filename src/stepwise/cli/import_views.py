@@ -26,13 +26,13 @@ _DETAILS = (
 
 
 def listed(title: str, made: Iterable[Import]) -> Table:
-    """One line for each import."""
+    """Build a table with one line per import."""
     columns = ["import", "type", "status", "rows", "succeeded", "failed", "unprocessed", "created at"]
     return views.copyable(views.table(title, columns, [_line(one) for one in made]))
 
 
 def summary(seen: ImportView) -> Group:
-    """An import that has ended: its counters and, of a ZIP, those of its files."""
+    """Show an import that has ended: its counters and, for a ZIP, those of its files."""
     made = seen.made
     words = ["to create", "to update"] if made.validated else ["created", "updated"]
     columns = ["import", "status", "rows", "succeeded", *words, "unchanged", "failed", "unprocessed"]
@@ -44,7 +44,7 @@ def summary(seen: ImportView) -> Group:
 
 
 def details(seen: ImportView) -> Group:
-    """Everything about an import, but no value of a row."""
+    """Show everything about an import except row values."""
     values = seen.made.values
     rows: list[list[RenderableType]] = [[name, Text(str(values[name]))] for name in _DETAILS if values.get(name)]
     rows.append(["type", Text(str(values["type"]))])
@@ -54,14 +54,14 @@ def details(seen: ImportView) -> Group:
 
 
 def refusal(made: Import) -> Text:
-    """Why a file was refused."""
+    """Say why a file was refused."""
     error = made.values["error"]
     where = f" {error['column']}" if error["column"] else ""
     return Text(f"{error['code']}{where}: {error['message']}", style="red")
 
 
 def reasons(found: Sequence[Reason]) -> Table:
-    """Failed rows, grouped by how to fix them."""
+    """Show failed rows, grouped by how to fix them."""
     columns = ["failed rows", "what is wrong, and how to fix it", "code", "column", "such as rows"]
     rows: list[list[RenderableType]] = [
         [f"{one.rows:,}", Text(one.message), Text(one.code), Text(one.column), Text(", ".join(one.examples))]

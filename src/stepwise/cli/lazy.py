@@ -8,7 +8,7 @@ from importlib.util import LazyLoader
 from types import ModuleType
 
 LAZY = ("stepwise.operations", "stepwise.cli", "stepwise.local", "stepwise.deployment", "rich")
-"""Packages whose modules are read when the first name in them is. `from module import name` reads it at once."""
+"""Packages whose modules are loaded at the first access. `from module import name` loads at once."""
 _INSIDE = tuple(f"{package}." for package in LAZY)
 
 
@@ -25,6 +25,6 @@ class _OnFirstUse(MetaPathFinder):
 
 
 def install() -> None:
-    """From now on, in this process."""
+    """Install lazy imports in this process."""
     if not any(isinstance(finder, _OnFirstUse) for finder in sys.meta_path):
         sys.meta_path.insert(0, _OnFirstUse())

@@ -1,4 +1,4 @@
-"""`stepwise logs`: what the functions logged about an order."""
+"""`stepwise logs`: the functions' log lines about an order."""
 
 import sys
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from stepwise.operations.stack import Stack
 from . import hints, output
 from .options import Since, chosen_stack, moment
 
-# Of every line, and told by the columns before them.
+# Fields of every line that the columns before them show already.
 _USUAL = ("timestamp", "level", "message", "logger", "requestId", "order_id", "stackTrace", "location")
 _CLOCKS_DIFFER = timedelta(minutes=1)
 
@@ -39,7 +39,7 @@ def show_logs(
 
 
 def _follow(stack: Stack, name: str, order_id: str, begin: datetime) -> None:
-    """With --json, one object a line, as there is no end."""
+    """Print new lines. With --json, one object per line, because there is no end."""
     try:
         for lines in logs.follow(stack, name, order_id, begin):
             for line in lines:

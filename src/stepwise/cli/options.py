@@ -45,7 +45,7 @@ def shared(
 
 
 def moment(since: str) -> datetime | None:
-    """Read the time that --since names, in UTC; a day begins in UTC. None without it."""
+    """Read the time given by --since, in UTC; a day begins in UTC. None without it."""
     ago = re.fullmatch(r"([0-9]{1,4})([mhd])", since)
     try:
         if ago:
@@ -61,13 +61,13 @@ def moment(since: str) -> datetime | None:
 
 
 def check_filters(status: object, failed: bool) -> None:
-    """Of a list: --failed names statuses itself. Raises BadParameter."""
+    """Check the filters of a list: --failed implies statuses. Raises BadParameter."""
     if failed and status:
         raise typer.BadParameter("pass either --status or --failed", param_hint="--failed")
 
 
 def chosen_stack() -> "Stack":
-    """The stack of --port, --aws and --stack. Raises StackNotFound."""
+    """Return the stack of --port, --aws and --stack. Raises StackNotFound."""
     port, name = hints.chosen.port, hints.chosen.stack
     if hints.chosen.aws:
         return stack.Stack.on_aws(name)
@@ -75,7 +75,7 @@ def chosen_stack() -> "Stack":
 
 
 def running_emulator() -> "Emulator":
-    """The emulator at --port. Raises StackNotFound."""
+    """Return the emulator at --port. Raises StackNotFound."""
     running = emulator.running(hints.chosen.port)
     if running is None:
         raise stack.StackNotFound(f"nothing is running on port {hints.chosen.port}", see=("start",))

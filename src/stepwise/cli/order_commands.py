@@ -19,7 +19,7 @@ from .options import chosen_stack
 from .waiting import interrupted
 
 RECOVERY_SECONDS = 43_200
-"""The life of order-recovery."""
+"""Maximum duration of order-recovery."""
 
 OrderId = Annotated[str, typer.Argument(help="The order's id.")]
 

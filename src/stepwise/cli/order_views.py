@@ -22,7 +22,7 @@ _COMPENSATIONS = {step.compensation for step in ORDER_SAGA.all_steps}
 
 
 def order(view: OrderView) -> Group:
-    """Everything about one order: its rows, saga and recoveries, each with its path and its cause."""
+    """Show everything about one order: its rows, saga and recoveries, each with its path and its cause."""
     rows: list[list[RenderableType]] = [["saga", *_run(view.execution, view.order_id)]]
     rows += [[_which(number), *_run(one, view.order_id)] for number, one in enumerate(view.recoveries, 1)]
     rows += [
@@ -43,9 +43,9 @@ def order(view: OrderView) -> Group:
 
 
 def watch(views: Iterable[OrderView]) -> OrderView:
-    """Show an order as it goes on: in place on a terminal, otherwise a line for each change, and all at the end.
+    """Show an order's progress: in place on a terminal, otherwise a line per change, and everything at the end.
 
-    Returns what was seen last.
+    Returns the last view.
     """
     out, told = console(), ""
     with Live(console=out, auto_refresh=False) if out.is_terminal else nullcontext() as live:
@@ -60,7 +60,7 @@ def watch(views: Iterable[OrderView]) -> OrderView:
 
 
 def path(execution: Execution) -> Text:
-    """The states in one line: `✓ ProcessOrder ✗ ProcessPayment GatewayUnavailable x7 ↩ UpdateOrderStatus`."""
+    """Show the states in one line: `✓ ProcessOrder ✗ ProcessPayment GatewayUnavailable x7 ↩ UpdateOrderStatus`."""
     marks = [mark for visit in execution.states if (mark := _mark(visit, execution))]
     shown = Text("" if marks else "no state yet")
     for number, mark in enumerate(marks):
@@ -69,7 +69,7 @@ def path(execution: Execution) -> Text:
 
 
 def states(execution: Execution, title: str = "States") -> Table:
-    """The states that an execution went through, each with its errors and what the last one said."""
+    """Show the states that an execution went through, each with its errors and the last message."""
     rows: list[list[RenderableType]] = [
         [
             visit.name,
@@ -84,7 +84,7 @@ def states(execution: Execution, title: str = "States") -> Table:
 
 
 def outcome(execution: Execution | None) -> Text:
-    """An execution's status, with what it fails with."""
+    """Show an execution's status and its error."""
     if execution is None:
         return Text("no execution")
     text, why = status(execution.status), execution.why
@@ -92,7 +92,7 @@ def outcome(execution: Execution | None) -> Text:
 
 
 def summary(views: Mapping[str, OrderView], notes: Mapping[str, str] | None = None) -> Table:
-    """One line per order, each with a title."""
+    """Build a table with one titled line per order."""
     columns = ["what", "order_id", "saga", "order", "payment", "reservation", "why"]
     rows: list[list[RenderableType]] = [
         [
@@ -114,12 +114,12 @@ def _of(row: Row | None) -> object:
 
 
 def _why(execution: Execution | None) -> str:
-    """The sentence of an execution's first error."""
+    """Return the sentence of an execution's first error."""
     return execution.why.message if execution and execution.why else ""
 
 
 def _run(execution: Execution | None, order_id: str) -> list[RenderableType]:
-    """Status, and times, attempts and cause."""
+    """Show status, times, attempts and cause."""
     if execution is None:
         return [Text("no execution"), ""]
     name = "" if execution.name == order_id else f"{execution.name}; "
@@ -159,7 +159,7 @@ def _mark(visit: StateVisit, execution: Execution) -> Text | None:
 
 
 def _next(view: OrderView) -> list[Text]:
-    """What to do, if something is left to undo and nothing is at work on it."""
+    """Say what to do, if something is left to undo and nothing is at work on it."""
     if not (view.order and view.order.get("standing")) or any(one.status == RUNNING for one in _executions(view)):
         return []
     left = ", ".join(ORDER_SAGA.named(view.order["standing"]))
@@ -183,7 +183,7 @@ def _step(name: str, record: Row | None) -> list[RenderableType]:
 
 
 def _details(told: Callable[[Row], str], row: Row | None) -> Text:
-    """What a row says. Somebody may have written it by hand, so it may lack anything."""
+    """Show the content of a row. Somebody may have written it by hand, so any field may be missing."""
     if row is None:
         return Text("")
     try:

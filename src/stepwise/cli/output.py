@@ -1,4 +1,4 @@
-"""What a command prints: a table for a person or, with --json, one document, whose shape docs/cli.md has."""
+"""The output of a command: a table for a person or, with --json, one document, in the shape given by docs/cli.md."""
 
 import json
 import sys
@@ -18,19 +18,19 @@ _state = {"json": False}
 
 
 def choose(*, as_json: bool) -> None:
-    """Whether the output is JSON, from now on."""
+    """Choose JSON or tables as the output from now on."""
     _state["json"] = as_json
 
 
 def is_json() -> bool:
-    """Whether standard output gets one JSON document, and nothing else."""
+    """True if standard output gets one JSON document, and nothing else."""
     return _state["json"]
 
 
 def show(document: Mapping[str, Any], *drawn: "RenderableType") -> None:
-    """Print what a command found: the document with --json, otherwise what is drawn. Once for each command.
+    """Print a result: the document with --json, otherwise the drawing. Called once per command.
 
-    document: plain values. A field may be added to it later, but none goes away or changes its meaning.
+    document: plain values. A field may be added to it later, but none is removed or changes its meaning.
     """
     document_only(document)
     if not is_json():
@@ -40,13 +40,13 @@ def show(document: Mapping[str, Any], *drawn: "RenderableType") -> None:
 
 
 def document_only(document: Mapping[str, Any]) -> None:
-    """Print the document with --json; what is for a person is printed elsewhere."""
+    """Print the document with --json; output for people is printed elsewhere."""
     if is_json():
         sys.stdout.write(json_text(document, indent=2, default=_plain) + "\n")
 
 
 def json_text(value: Any, *, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    """Write JSON that is safe on a terminal: each character that a terminal obeys, or lacks, is escaped."""
+    """Write JSON that is safe on a terminal: control characters and unencodable characters are escaped."""
     exact = _exact()
     text = exact(value, ensure_ascii=False, indent=indent, default=default)
     try:
@@ -57,8 +57,8 @@ def json_text(value: Any, *, indent: int | None = None, default: Callable[[Any],
 
 
 def _exact() -> Callable[..., str]:
-    """The kit's writer of JSON, for which a Decimal is a number. Documents of other applications have none."""
-    # Wrong calls and --help need none of the kit.
+    """Return the layer's JSON writer, for which a Decimal is a number. Documents of other applications have none."""
+    # Invalid calls and --help need nothing of the layer.
     try:
         from idempotency.payloads import json_text as exact
     except ModuleNotFoundError:
@@ -77,17 +77,20 @@ def listing(title: str, name: str, records: Sequence[Mapping[str, Any]], columns
 
 
 def ask(question: str) -> None:
-    """Go on only if a person says yes. Asks on standard error, which a pipe leaves to the terminal. Raises Abort."""
+    """Ask for confirmation, on standard error, which a pipe leaves to the terminal.
+
+    Raises Abort unless a person says yes.
+    """
     typer.confirm(question, abort=True, err=True)
 
 
 def data(text: str) -> None:
-    """A part of a document that is no JSON: unchanged to a file or a pipe."""
+    """Print a part of a document that is not JSON: unchanged to a file or a pipe."""
     door(sys.stdout).data(text)
 
 
 def say(message: str) -> None:
-    """A sentence for a person; nothing with --json."""
+    """Print a sentence for a person; nothing with --json."""
     if not is_json():
         _screen().print(message)
 
@@ -100,7 +103,7 @@ def _screen() -> "Console":
 
 
 def _plain(value: Any) -> Any:
-    """Times in UTC, enumerations as text."""
+    """Convert times to UTC, and enumerations to text."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, set | frozenset | tuple):

@@ -51,7 +51,7 @@ def redrive(queue: Name, yes: Yes = False) -> None:
 
 
 def _left(stack: Stack, queue: QueueView) -> str:
-    """What to do about what was left."""
+    """Say what to do about the remaining messages."""
     if queue.holds_records:
         return "What is left failed again, or was not written by Lambda; the log of the function says why."
     what = "What is invalid fails again" if queue.source else "What is left holds no event"

@@ -31,7 +31,7 @@ def show_report(
 
 
 def _table(day: str, lines: Sequence[report.Line]) -> Table:
-    """Orders and revenue of a day, by status and currency."""
+    """Build a table of orders and revenue of a day, by status and currency."""
     rows = [
         [line.status, str(line.orders), *(money.shown(amount, line.currency) for amount in (line.amount, line.revenue))]
         for line in lines

@@ -1,4 +1,4 @@
-"""The demonstration of imports of rows: a file with bad rows, whose failed.csv is corrected and retried."""
+"""Demonstration of row imports: a file with bad rows, whose failed.csv is corrected and retried."""
 
 import csv
 import tempfile
@@ -17,7 +17,7 @@ from . import views
 
 _FILE = Path(__file__).with_name("demo_products.csv")
 _TENANT, _TYPE = "shop", "PRODUCT"
-# By row.
+# Corrections by row.
 _CORRECTED = {"2": {"price": "900"}, "3": {"name": "Genmaicha"}, "4": {"category": "kitchen"}, "5": {"price": "1200"}}
 _OWN_COLUMNS = 4
 
@@ -25,7 +25,7 @@ type Outcomes = dict[str, RenderableType]
 
 
 def run(endpoint: str) -> Table:
-    """Import the file, correct its failed rows, and retry them. Returns what became of each row."""
+    """Import the file, correct its failed rows, and retry them. Returns the outcome of each row."""
     stack = Stack.local(endpoint)
     with tempfile.TemporaryDirectory() as folder:
         first = _run(stack, _FILE, {"type": _TYPE})
@@ -52,7 +52,7 @@ def _run(stack: Stack, file: Path, request: dict[str, str]) -> ImportView:
 
 
 def _outcomes(folder: Path) -> Outcomes:
-    """By row."""
+    """Read the outcomes by row."""
     succeeded = {row[0]: Text(f"{row[2]}@{row[3]}", style="green") for row in _rows(folder / "succeeded.csv")}
     failed = {row[0]: Text(f"{row[1]} {row[2]}: {row[3]}", style="red") for row in _rows(folder / "failed.csv")}
     return {**succeeded, **failed}

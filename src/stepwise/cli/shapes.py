@@ -1,4 +1,4 @@
-"""What --json prints for each thing; docs/cli.md lists the fields. None has a secret, a token, or a value of a row."""
+"""The shapes that --json prints; docs/cli.md lists the fields. None has a secret, a token, or a value of a row."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def order_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def execution(one: Execution) -> dict[str, Any]:
-    """Without its input, which holds the payment's token."""
+    """Return an execution without its input, which holds the payment's token."""
     states = [
         {
             "state": visit.name,
@@ -163,7 +163,7 @@ def approval(one: Approval) -> dict[str, Any]:
 
 
 def application(one: Summary) -> dict[str, Any]:
-    """Not who applies."""
+    """Return an application without the applicant."""
     lists = {"flags": list(one.flags), "reason": one.reason or None, "standing": list(one.standing)}
     times = {"submitted_at": one.submitted_at, "updated_at": one.updated_at}
     checked = {"document_version": one.document_version or None}
@@ -171,7 +171,7 @@ def application(one: Summary) -> dict[str, Any]:
 
 
 def barred(one: Barred) -> dict[str, Any]:
-    """Without the name."""
+    """Return a barred name's record without the name."""
     return {"added_at": one.added_at, "added_by": one.added_by}
 
 
@@ -181,7 +181,7 @@ def queue(one: QueueView) -> dict[str, Any]:
 
 
 def _item(one: Item) -> dict[str, Any]:
-    """Without its content and its result, which are the tenant's."""
+    """Return an item without its content and its result, which are the tenant's."""
     error = one.error.values if one.error else None
     return {"item": one.number, "status": str(one.status), "attempts": one.attempts, "error": error}
 

@@ -93,7 +93,7 @@ def _parameters(given: list[str]) -> dict[str, str]:
 
 
 def _of_simulators(running: emulator.Emulator, gateway: bool, cards: bool) -> dict[str, str]:
-    """Parameters that lead to the simulators. Always passed, because an omitted one keeps its earlier value."""
+    """Return the parameters for the simulators. Always passed, because an omitted parameter keeps its earlier value."""
     at = running.simulators
     chosen = secret.parameters(running.endpoint, at["gateway"]) if gateway else secret.NO_GATEWAY
     chosen |= secret.card_parameters(running.endpoint, at["cards"]) if cards else secret.NO_PROCESSOR
@@ -115,7 +115,7 @@ def _show_stock(told: dict[str, Any], stack: Stack) -> None:
 
 
 def _try_next() -> None:
-    """What a person may try on a stack that has just started."""
+    """Suggest commands to try on a stack that has just started."""
     for what, command in (
         ("Place an order", hints.command("place", ("--order-id", "o-1"), ("--item", "tea-01:2:1500"))),
         ("See what it did", hints.command("logs", "o-1")),
@@ -127,7 +127,7 @@ def _try_next() -> None:
 
 @contextmanager
 def _stopped_if_interrupted(port: int) -> Iterator[None]:
-    """Ctrl-C, or a signal, leaves no emulator behind that was not there before."""
+    """Stop an emulator that was not running before if Ctrl-C or a signal interrupts the block."""
     before = emulator.running(port)
     try:
         yield

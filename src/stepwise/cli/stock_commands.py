@@ -53,7 +53,7 @@ def seed(
 def _changing(
     change: Callable[[Stack, str, int, str], stock.Changed], minimum: int, meaning: str
 ) -> Callable[..., None]:
-    """The command that changes the stock of a SKU. minimum, meaning: of its pieces."""
+    """Return the command that changes the stock of a SKU. minimum, meaning: those of the argument for pieces."""
 
     def run(
         sku: Sku,

@@ -14,13 +14,13 @@ from . import views
 
 
 def listed(title: str, tasks: Iterable[Task]) -> Table:
-    """One line for each task. The counts of one that runs follow at its end."""
+    """Build a table with one line per task. The counts of a running task follow at its end."""
     columns = ["task", "type", "status", "items", "completed", "failed", "attempt", "created at"]
     return views.copyable(views.table(title, columns, [_line(task) for task in tasks]))
 
 
 def details(seen: TaskView) -> Group:
-    """Everything about a task, and how its items stand; earlier attempts, too."""
+    """Show everything about a task, including the states of its items and earlier attempts."""
     values = seen.task.values
     rows: list[list[RenderableType]] = [["status", views.status(seen.task.status)]]
     rows += [[name, Text(str(values[name]))] for name in DETAILS if values.get(name)]
@@ -32,7 +32,7 @@ def details(seen: TaskView) -> Group:
 
 
 def failures(seen: TaskView) -> Table:
-    """Why each failed item failed."""
+    """Show why each failed item failed."""
     columns = ["item", "error", "why", "runs"]
     rows: list[list[RenderableType]] = [
         [_number(item), Text(item.error.type), Text(item.error.message), str(item.attempts)]
@@ -43,7 +43,7 @@ def failures(seen: TaskView) -> Table:
 
 
 def items(seen: TaskView) -> Table:
-    """Every item, with its result."""
+    """Show every item, with its result."""
     columns = ["item", "status", "content", "result"]
     rows: list[list[RenderableType]] = [
         [_number(item), views.status(item.status), Text(_json(item, "item")), Text(_json(item, "result"))]

@@ -99,7 +99,7 @@ def _go_on(stack: Stack, key: TaskKey, began: str, *, wait: bool) -> None:
 
 
 def _to_its_end(stack: Stack, key: TaskKey) -> None:
-    """Exits with 0 if every item is COMPLETED, otherwise with 1."""
+    """Follow a task to its end. Exits with 0 if every item is COMPLETED, otherwise with 1."""
     out = views.console()
     with _come_back(key):
         last = progress(tasks.follow(stack, key), out, _shown)

@@ -38,7 +38,7 @@ _COLOURS = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that cuts no word, and prints nothing to standard output with --json."""
+    """Create a console that cuts no word, and prints nothing to standard output with --json."""
     plain = Screen(stderr=stderr, quiet=output.is_json() and not stderr)
     if not plain.is_terminal:
         plain.width = 140
@@ -46,7 +46,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 class Fitted(Table):
-    """A table that cuts no word, as words are copied. If it is too wide for the terminal, a list of fields."""
+    """A table that cuts no word, because words are copied. Becomes a list of fields if the terminal is too narrow."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         measured = [
@@ -74,13 +74,13 @@ class Fitted(Table):
 
 
 def records(title: str, columns: Sequence[str], found: Sequence[Mapping[str, Any]]) -> Table:
-    """A table of these fields of records."""
+    """Build a table of these fields of records."""
     names = [column.replace("_", " ") for column in columns]
     return table(title, names, [[cell(record.get(column)) for column in columns] for record in found])
 
 
 def cell(value: Any) -> Text:
-    """A field of a record as text; a status in its color."""
+    """Format a field of a record as text; a status in its color."""
     if isinstance(value, datetime):
         return Text(moment(value))
     if isinstance(value, list | tuple):
@@ -91,7 +91,7 @@ def cell(value: Any) -> Text:
 
 
 def moment(at: datetime | str | None) -> str:
-    """A time in the time zone of this machine, to the millisecond; a text that is no time, unchanged."""
+    """Format a time in the time zone of this machine, to the millisecond; other text is returned unchanged."""
     found = read_time(at)
     if not isinstance(found, datetime):
         return found or "-"
@@ -109,25 +109,25 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Renderable
 
 
 def copyable(drawn: Table) -> Table:
-    """The same table. Its first column is copied into the next command, so it stays on one line."""
+    """Keep the table's first column on one line, because it is copied into the next command."""
     drawn.columns[0].no_wrap = True
     return drawn
 
 
 def status(word: object) -> Text:
-    """A status in its color."""
+    """Color a status."""
     text = str(word or "-")
     return Text(text, style=_COLOURS.get(text, ""))
 
 
 def stock(records: Sequence[Mapping[str, Any]]) -> Table:
-    """The number of rows only if one SKU has several."""
+    """Show the number of rows only if a SKU has several."""
     columns = ["SKU", "on hand", *(["rows"] if any(record["shards"] > 1 for record in records) else [])]
     cells = [[str(record[name]) for name in ("sku", "on_hand", "shards")] for record in records]
     return table("Stock", columns, [row[: len(columns)] for row in cells])
 
 
 def simulators(endpoints: Mapping[str, str]) -> Table:
-    """The simulators, with the variable or template parameter that leads to each."""
+    """List the simulators, with the variable or template parameter of each."""
     rows = [[one.name, endpoints.get(one.name, "-"), one.variable or one.parameter] for one in SIMULATORS]
     return table("Simulators", ["name", "endpoint", "variable or parameter"], rows)

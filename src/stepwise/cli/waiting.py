@@ -45,13 +45,13 @@ class Lines:
 
 
 def on_terminal() -> bool:
-    """Whether a person watches standard output."""
+    """True if a person watches standard output."""
     return views.console().is_terminal and not output.is_json()
 
 
 @contextmanager
 def waiting(text: str) -> Iterator[Any]:
-    """A context whose value has `update(text)`."""
+    """Show a spinner. Yields an object with `update(text)`."""
     if not on_terminal():
         with Lines(text) as lines:
             yield lines
@@ -62,7 +62,7 @@ def waiting(text: str) -> Iterator[Any]:
 
 @contextmanager
 def interrupted(message: str) -> Iterator[None]:
-    """Ctrl-C prints how to come back, and ends with 130."""
+    """Print how to come back on Ctrl-C, and exit with 130."""
     try:
         yield
     except KeyboardInterrupt:

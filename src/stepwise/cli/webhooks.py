@@ -147,7 +147,7 @@ def _sent(answer: Any) -> None:
 
 
 def _told(answer: Any) -> dict[str, Any]:
-    """Without the body, which is the receiver's."""
+    """Return a response without the body, which is the receiver's."""
     return {name: answer[name] for name in ("delivered", "outcome", "milliseconds") if name in answer}
 
 

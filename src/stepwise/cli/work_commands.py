@@ -116,7 +116,7 @@ def _json(text: str) -> Any:
 
 
 def work_table(records: Iterable[LeaseRecord]) -> Table:
-    """Pieces of work, with their state."""
+    """Build a table of work, with its state."""
     rows: list[list[RenderableType]] = [
         [record.key, views.status(record.status), str(record.attempt), record.updated_at, work.known(record)]
         for record in records
@@ -125,7 +125,7 @@ def work_table(records: Iterable[LeaseRecord]) -> Table:
 
 
 def decisions(records: Iterable[LeaseRecord]) -> Table:
-    """What operators decided, oldest first."""
+    """Build a table of operators' decisions, oldest first."""
     entries = [(record.key, entry) for record in records for entry in record.audit]
     rows = [
         [entry["at"], key, f"{entry['from']} -> {entry['to']}", entry["was"], entry["by"], entry["reason"]]

@@ -1,4 +1,4 @@
-"""Answers to browsers: pages, with what all of them have."""
+"""Responses to browsers: pages, with their common parts."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -19,7 +19,7 @@ _MAX_FIELDS = 50
 
 
 class Answers:
-    """pages: all, in the order of the navigation."""
+    """Renders responses. pages: all, in the order of the navigation."""
 
     def __init__(self, reader: Reader, pages: tuple[Page, ...]) -> None:
         self._reader, self._pages = reader, pages
@@ -28,7 +28,7 @@ class Answers:
     def html(
         self, request: Request, template: str, found: Mapping[str, Any], status: HTTPStatus = HTTPStatus.OK
     ) -> Response:
-        """A whole page. found: what its view returned."""
+        """Render a whole page. found: the result of its view."""
         cookie = self.tokens.cookie(self.cookie(request))
         own = {
             "here": request.url.path,
@@ -45,21 +45,21 @@ class Answers:
         return self.html(request, "problem.html", {"problem": problem}, problem.status)
 
     async def refused(self, request: Request, error: Exception) -> Response:
-        """The page for an address that does not exist, or a request that is not allowed."""
+        """Render the page for an address that does not exist, or a request that is not allowed."""
         status = HTTPStatus(getattr(error, "status_code", HTTPStatus.INTERNAL_SERVER_ERROR))
         return self.problem(request, Problem(status, str(getattr(error, "detail", error))))
 
     async def failed(self, request: Request, error: Exception) -> Response:
-        """The page for a defect, whose traceback is on standard error."""
+        """Render the page for a defect, whose traceback is on standard error."""
         sentence = f"The console has a defect: {type(error).__name__}. Its log has the place."
         return self.problem(request, Problem(HTTPStatus.INTERNAL_SERVER_ERROR, sentence))
 
     def context(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What every template may use, besides what its view returned."""
+        """Return values for every template, in addition to the view's result."""
         return {"settings": self._reader.settings, "navigation": self.navigation(), **found}
 
     def navigation(self) -> list[Page]:
-        """The pages that the stack has."""
+        """Return the pages that the stack has."""
         return [page for page in self._pages if page.title and page.exists(self._reader.connection.last)]
 
     def cookie(self, request: Request) -> str | None:
@@ -67,12 +67,12 @@ class Answers:
 
 
 def query(request: Request) -> dict[str, str]:
-    """The first value of each name after `?`."""
+    """Return the first value of each name after `?`."""
     return first_values(request.url.query)
 
 
 def first_values(text: str) -> dict[str, str]:
-    """The fields of a query or a form. Raises HTTPException."""
+    """Return the fields of a query or a form. Raises HTTPException."""
     try:
         return dict(reversed(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)))
     except ValueError:
@@ -80,7 +80,7 @@ def first_values(text: str) -> dict[str, str]:
 
 
 async def form(request: Request) -> dict[str, str]:
-    """The fields of a form. Raises HTTPException."""
+    """Return the fields of a form. Raises HTTPException."""
     body = b""
     async for part in request.stream():
         body += part
@@ -93,7 +93,7 @@ async def form(request: Request) -> dict[str, str]:
 
 
 def _address(request: Request) -> str:
-    """Path and query, without what only told of a change."""
+    """Return path and query, without the parameter that announced a change."""
     asked = {name: value for name, value in query(request).items() if name != changes.TOLD}
     return rendering.link(request.url.path, **asked)
 

@@ -62,7 +62,7 @@ CHANGES: tuple[Change, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """close: ends all streams, so that a server can end."""
+    """The console. close: ends all streams, so that a server can end."""
 
     application: ASGIApp
     close: Callable[[], None]
@@ -77,12 +77,12 @@ def create(settings: Settings) -> Console:
         routes=[*pages.routes, *forms.routes, files],
         exception_handlers={HTTPException: answers.refused, Exception: answers.failed},
     )
-    # Around everything, so that the answer to a defect has its headers, too.
+    # Outermost, so that the response to a defect has its headers, too.
     return Console(Guard(inside), pages.close)
 
 
 class _Static(StaticFiles):
-    """Files that a browser asks for again each time, as they change with the program."""
+    """Files that a browser revalidates each time, because they change with the program."""
 
     def file_response(self, *arguments: Any, **options: Any) -> Response:
         answer = super().file_response(*arguments, **options)

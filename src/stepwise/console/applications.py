@@ -1,4 +1,4 @@
-"""Applications for accounts: their status, flags and reasons, and what their setup did. Never who applies."""
+"""Applications for accounts: their status, flags and reasons, and the results of their setup. Never the applicant."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,14 +28,14 @@ _ALL = Kept(lambda visit: applications.listed(visit.stack, "", 1_000_000))
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """The last applications, of one status or of all."""
+    """Return the last applications, of one status or of all."""
     status = one_of(visit, "status", STATUSES)
     found = [one for one in _ALL.get(visit) if status in ("", one.status)]
     return {"applications": found[:_LAST], "more": max(0, len(found) - _LAST), "statuses": STATUSES}
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """An application with its runs and its review."""
+    """Return an application with its runs and its review."""
     stack, own = visit.stack, visit.path["application_id"]
     found = applications.view(stack, own)
     setup = find(stack, ACCOUNT_SETUP.machine, own)
@@ -62,7 +62,7 @@ def _details(found: Summary) -> list[tuple[str, str]]:
 
 
 def _approval(visit: Visit, own: str) -> tuple[str, str] | None:
-    """Id and status of its review; None if nobody was asked."""
+    """Return id and status of its review; None if nobody was asked."""
     if "ApprovalsTable" not in visit.stack.outputs:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Approvals: what waits for a decision, and one with its decision."""
+"""Approvals: the list of waiting ones, and one with its decision."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,14 +21,14 @@ _OPENING = "AccountOpening"
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """What waits for a decision, of a group or of all; what is due first comes first."""
+    """Return waiting approvals, of a group or of all, by due time."""
     found, group = approvals.waiting(visit.stack), visit.asked("group")
     groups = sorted({one.group for one in found} | ({group} - {""}))
     return {"approvals": [one for one in found if group in ("", one.group)][:_LAST], "groups": groups, "group": group}
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """An approval, its decision and its execution."""
+    """Return an approval, its decision and its execution."""
     found = approvals.view(visit.stack, visit.path["approval_id"])
     decided = found.status not in (Status.WAITING, Status.CANCELLED)
     machine, name = run_of(visit.stack, found.execution_arn)
@@ -45,7 +45,7 @@ def one(visit: Visit) -> Mapping[str, Any]:
 
 
 def run_of(stack: Stack, arn: str) -> tuple[str, str]:
-    """Machine, as outputs name it, and name of an execution; two empty texts if it is of no machine of the stack."""
+    """Return machine, as outputs name it, and name of an execution; two empty strings for another stack's machine."""
     machine, _, name = arn.rpartition(":")
     arns = {value.replace(":stateMachine:", ":execution:"): output for output, value in stack.outputs.items()}
     return (arns[machine].removesuffix("Arn"), name) if machine in arns else ("", "")

@@ -1,4 +1,4 @@
-"""What needs a person, of all contexts: the inbox of `stepwise attention`, with its commands as buttons."""
+"""Problems that need an operator, in all contexts: the inbox of `stepwise attention`, with its commands as buttons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from .pages import Page, Visit
 from .rendering import quote_path
 
 _UNITS_PER_SECOND = 500.0
-"""As `stepwise replay` without --rate."""
+"""Rate of `stepwise replay` without --rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A change for a concern. parameters: that it passes on."""
+    """A change for a concern. parameters: passed to the change."""
 
     change: str
     label: str
@@ -34,7 +34,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A concern. page: where to look; empty for none. command: of ./stepwise. buttons: changes that help."""
+    """A concern. page: where to look; empty for none. command: a ./stepwise command. buttons: changes that help."""
 
     concern: Concern
     page: str
@@ -50,7 +50,7 @@ _INBOX = Kept(lambda visit: list(inbox.concerns(visit.stack, visit.settings.stac
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """The concerns, of one context or of all."""
+    """Return the concerns, of one context or of all."""
     found = _INBOX.get(visit)
     context = visit.asked("context")
     entries = [
@@ -66,7 +66,7 @@ def view(visit: Visit) -> Mapping[str, Any]:
 
 
 def page_of(one: Concern) -> str:
-    """The page of what a concern is about."""
+    """Return the page for a concern's subject."""
     key = quote_path(one.id)
     match one.context:
         case _ if not one.id:
@@ -83,7 +83,7 @@ def page_of(one: Concern) -> str:
 
 
 def buttons_of(one: Concern) -> list[Button]:
-    """The changes that a concern's command stands for; none if the command only shows something."""
+    """Return the changes equivalent to a concern's command; none if the command only shows something."""
     match one.see:
         case ("recover", str(order_id)):
             return [Button("recover-order", "Recover", {"order_id": order_id})]
@@ -129,7 +129,7 @@ def _trigger(stack: Stack) -> Trigger:
 
 
 def _ignore(_more: int) -> None:
-    """Nobody watches the progress."""
+    """Ignore progress, which nobody watches."""
 
 
 REDRIVE = Change(

@@ -1,4 +1,4 @@
-"""Bounded memory between two looks at a page."""
+"""Bounded caches between two reads of a page."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from .pages import Visit
 
 
 class Recent[T]:
-    """The values used last, so many at most. seconds: how long each is good for. Threads share it."""
+    """A bounded cache of recently used values. seconds: how long each is valid. Thread-safe."""
 
     def __init__(self, size: int, seconds: float = float("inf")) -> None:
         self._size, self._seconds = size, seconds
@@ -20,7 +20,7 @@ class Recent[T]:
         return len(self._kept)
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key, made if it is not known or too old. Two threads may make it at once."""
+        """Return the value of a key, computed if it is missing or too old. Two threads may compute it at once."""
         with self._lock:
             made, value = self._kept.get(key, (float("-inf"), None))
         if value is None or time.monotonic() - made > self._seconds:
@@ -45,18 +45,21 @@ _SECONDS = 60.0
 
 
 class Kept[T]:
-    """The last answer for the console's stack."""
+    """The last result for the console's stack."""
 
     def __init__(self, read: Callable[[Visit], T]) -> None:
         self._read = read
         self._last = Recent[T](1, _SECONDS)
 
     def get(self, visit: Visit) -> T:
-        """The answer: on AWS, where calls cost, a minute old at most; elsewhere new. Raises what reading raises."""
+        """Return the result: on AWS, where calls cost, at most a minute old; elsewhere new.
+
+        Raises the reader's errors.
+        """
         if not visit.settings.aws:
             return self._read(visit)
         return self._last.get(visit.settings.stack_name, lambda: self._read(visit))
 
     def forget(self) -> None:
-        """Read again next time, as something was changed."""
+        """Drop the result, because something was changed."""
         self._last = Recent[T](1, _SECONDS)

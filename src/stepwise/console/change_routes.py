@@ -1,4 +1,4 @@
-"""The routes of changes: a form that asks first, and the change."""
+"""Routes of changes: a confirmation form, and the change."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,11 +36,11 @@ class ChangeRoutes:
         return [Route(path, self.ask, methods=["GET"]), Route(path, self.make, methods=["POST"])]
 
     async def ask(self, request: Request) -> Response:
-        """The form of a change: what it does, and who does it."""
+        """Show the form of a change: its effect, and who makes it."""
         return await self._form(request, self._change(request), query(request))
 
     async def make(self, request: Request) -> Response:
-        """Make a change, and go back to the page that it was asked for on."""
+        """Make a change, and go back to the page that requested it."""
         change, given = self._change(request), await form(request)
         if not self._answers.tokens.fits(self._answers.cookie(request), given.get(changes.TOKEN, "")):
             return await self._form(request, change, given, _FOREIGN)
@@ -54,7 +54,7 @@ class ChangeRoutes:
         return change.run(self._visit(change, given), values, given[changes.WHO].strip())
 
     def _back(self, given: Form, done: str) -> str:
-        """The page to go back to, which tells what was done."""
+        """Return the page to go back to, which shows the result."""
         back = urlsplit(changes.local_path(given.get(changes.BACK, "/")))
         told = f"{changes.TOLD}={self._answers.told.keep(done)}"
         return back._replace(query="&".join(filter(None, [back.query, told]))).geturl()
@@ -74,7 +74,7 @@ class ChangeRoutes:
         return visit
 
     async def _form(self, request: Request, change: Change, given: Form, problem: Problem | None = None) -> Response:
-        """The form, with the values that were given; problem: why the change was not made."""
+        """Render the form with the given values. problem: why the change was not made."""
         found = await self._reader.read(lambda: self._asked(change, given))
         if isinstance(found, Problem):
             return self._answers.problem(request, problem or found)

@@ -1,4 +1,4 @@
-"""Changes: buttons that ask first. A change runs what the command line runs, in the name of a person."""
+"""Changes: buttons with a confirmation. A change runs the operation of a command, in the name of a person."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from .pages import Visit
 type Form = Mapping[str, str]
 
 WHO, BACK, TOKEN, TOLD = "who", "back", "token", "told"
-"""Names of the form's own fields, and of the query's parameter that shows what a change has done."""
+"""Names of the form's own fields, and of the query parameter that shows a change's result."""
 _MAX_TOLD = 256
 
 
@@ -25,7 +25,7 @@ class InvalidForm(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One input of a form. choices: of a `choice`. value: what it starts with."""
+    """One input of a form. choices: those of a `choice`. value: initial value."""
 
     name: str
     label: str
@@ -38,12 +38,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """name: in its address, /changes/NAME. parameters: what the button passes on, in `visit.query`.
+    """A change. name: in its address, /changes/NAME. parameters: those that the button passes, in `visit.query`.
 
     seen: parameters that the dialog reads unless the button passes them. The form carries them to `run`, so that a
-    change is made to what the dialog named, and to nothing that came later.
+    change affects what the dialog named, and nothing that came later.
     effect: what will happen, in a sentence. command: the words of the same command of ./stepwise.
-    run: makes the change with the form's values, in a thread; returns what was done, in a sentence.
+    run: makes the change with the form's values, in a thread; returns the result, in a sentence.
     Raises CommandError if it is refused. The functions that read may raise it, too.
     """
 
@@ -60,7 +60,7 @@ class Change:
 
 
 def checked(change: Change, form: Form) -> Form:
-    """The values of a change's fields, without blanks around them. Raises InvalidForm."""
+    """Return the values of a change's fields, stripped of white space. Raises InvalidForm."""
     values = {field.name: form.get(field.name, "").strip() for field in change.fields}
     for field in change.fields:
         _require(field, values[field.name])
@@ -82,19 +82,19 @@ def _require(field: Field, value: str) -> None:
 
 
 def local_path(path: str) -> str:
-    """An address of this console to go back to; the first page if it is another's."""
+    """Return an address of this console to go back to; the first page for a foreign address."""
     ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if ours else "/"
 
 
 class Told:
-    """What changes have done, for the page that the browser shows next. Keeps the last 256."""
+    """Results of changes, for the page that the browser shows next. Keeps the last 256."""
 
     def __init__(self) -> None:
         self._sentences: OrderedDict[str, str] = OrderedDict()
 
     def keep(self, sentence: str) -> str:
-        """Returns the id to show it by."""
+        """Keep a sentence. Returns the id to show it by."""
         key = token_urlsafe(9)
         self._sentences[key] = sentence
         while len(self._sentences) > _MAX_TOLD:
@@ -102,5 +102,5 @@ class Told:
         return key
 
     def sentence(self, key: str) -> str:
-        """Empty if it is not known, or no longer."""
+        """Return a sentence; empty if the id is unknown or too old."""
         return self._sentences.get(key, "")

@@ -1,4 +1,4 @@
-"""Rows of tables as lines for a person. Somebody may have written a row by hand, so it may lack anything."""
+"""Rows of tables as lines for a person. Somebody may have written a row by hand, so any field may be missing."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -9,19 +9,19 @@ _AMOUNTS = frozenset({"total", "amount"})
 
 
 class Fact(NamedTuple):
-    """One line: what it is, and its value as text."""
+    """One line: its name, and its value as text."""
 
     name: str
     value: str
 
 
 def facts(row: Mapping[str, Any] | None, names: Iterable[str]) -> list[Fact]:
-    """The fields of a row that it has, in this order; amounts with their currency."""
+    """Return the fields that a row has, in this order; amounts with their currency."""
     return [Fact(name.replace("_", " "), shown(name, row)) for name in names if name in row] if row else []
 
 
 def shown(name: str, row: Mapping[str, Any]) -> str:
-    """A field of a row as text."""
+    """Format a field of a row as text."""
     value = row[name]
     if name in _AMOUNTS:
         return amount(value, row.get("currency"))
@@ -33,7 +33,7 @@ def shown(name: str, row: Mapping[str, Any]) -> str:
 
 
 def amount(value: object, currency: object) -> str:
-    """An amount in the currency's minor unit, as people write it; as it stands if it is none."""
+    """Format an amount in the currency's minor unit as people write it; other values are returned unchanged."""
     try:
         return money.shown(int(str(value)), str(currency)) if currency else str(value)
     except ValueError:
@@ -41,7 +41,7 @@ def amount(value: object, currency: object) -> str:
 
 
 def _one(value: object) -> str:
-    """An order's line, or anything else."""
+    """Format an order's line, or anything else."""
     if isinstance(value, Mapping) and {"quantity", "sku"} <= value.keys():
         return f"{value['quantity']} x {value['sku']}"
     return str(value)

@@ -1,4 +1,4 @@
-"""Filters of lists, as the address has them."""
+"""Filters of lists, read from the address."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -10,11 +10,11 @@ from .pages import Visit
 
 
 class InvalidFilter(CommandError):
-    """A filter of the address has a value that it may not have."""
+    """A filter in the address has an invalid value."""
 
 
 def one_of(visit: Visit, name: str, allowed: Collection[str], usual: str = "") -> str:
-    """One of these values; the usual one if the address has none. Raises InvalidFilter."""
+    """Return one of these values; the default if the address has none. Raises InvalidFilter."""
     asked = visit.asked(name) or usual
     if asked and asked not in allowed:
         raise InvalidFilter(f"{name}: {asked!r} is none of {', '.join(allowed)}")
@@ -22,7 +22,7 @@ def one_of(visit: Visit, name: str, allowed: Collection[str], usual: str = "") -
 
 
 def moment(visit: Visit, name: str) -> datetime | None:
-    """A time of the query, in UTC; without an offset it is UTC. Raises InvalidFilter."""
+    """Read a time of the query, in UTC; without an offset it is UTC. Raises InvalidFilter."""
     asked = visit.asked(name)
     try:
         at = utc_time(asked) if asked else None

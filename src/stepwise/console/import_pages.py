@@ -25,14 +25,17 @@ _DETAILS = (
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """rows: a second, on average since the import was created. left: until its end at this pace; None if unknown."""
+    """Speed of an import. rows: per second, on average since its creation.
+
+    left: until its end at this pace; None if unknown.
+    """
 
     rows: float
     left: timedelta | None
 
 
 def pace(done: int, total: int, created: datetime, now: datetime) -> Pace | None:
-    """How fast an import goes; None before its first row."""
+    """Compute the pace of an import; None before its first row."""
     seconds = (now - created).total_seconds()
     if done <= 0 or seconds <= 0:
         return None
@@ -41,7 +44,7 @@ def pace(done: int, total: int, created: datetime, now: datetime) -> Pace | None
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """The imports that have not ended or, of a tenant, the last ones."""
+    """Return the imports that have not ended or, for a tenant, the last ones."""
     tenant = visit.asked("tenant")
     found = imports.of_tenant(visit.stack, tenant, _LAST) if tenant else imports.running(visit.stack)[:_LAST]
     return {"imports": [_line(one) for one in found], "tenant": tenant}
@@ -59,12 +62,12 @@ def _line(made: Import) -> dict[str, Any]:
 
 
 def page_of(key: ImportKey) -> str:
-    """The address of an import's page."""
+    """Return the address of an import's page."""
     return f"/imports/{quote_path(key.tenant_code)}/{quote_path(key.import_id)}"
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """The current state of an import, without its rows."""
+    """Return the current state of an import, without its rows."""
     seen = imports.view(visit.stack, _key(visit))
     made = seen.made
     counts = {name: seen.count(f"{name}_rows") for name in _COUNTERS}
@@ -89,18 +92,18 @@ def one(visit: Visit) -> Mapping[str, Any]:
 
 
 def _first(children: Sequence[Import]) -> list[Import]:
-    """The children of a ZIP, those that did not succeed first."""
+    """Return the first children of a ZIP, unsuccessful ones first."""
     return sorted(children, key=lambda child: (child.status == "COMPLETED", child.key.import_id))[:_MAX_CHILDREN]
 
 
 def _refusal(made: Import) -> str:
-    """Why the file was refused; empty if it was not."""
+    """Say why the file was refused; empty if it was not."""
     error = made.values.get("error")
     return f"{error['code']}{' ' + error['column'] if error['column'] else ''}: {error['message']}" if error else ""
 
 
 def _related(visit: Visit, made: Import) -> list[tuple[str, ImportKey]]:
-    """Other imports of its chain of retries, and the ZIP that it belongs to."""
+    """Return other imports of its chain of retries, and the ZIP that it belongs to."""
     tenant = made.key.tenant_code
     found = [("part of", made.key.parent)] if made.key.parent else []
     if made.values.get("retry_of"):
@@ -110,7 +113,7 @@ def _related(visit: Visit, made: Import) -> list[tuple[str, ImportKey]]:
 
 
 def _newest(visit: Visit, made: Import) -> ImportKey | None:
-    """The newest import of its chain; None if nothing was retried, or the first import was deleted."""
+    """Return the newest import of its chain; None if nothing was retried, or the first import was deleted."""
     first = made
     if made.first != made.key.import_id:
         try:
@@ -121,13 +124,13 @@ def _newest(visit: Visit, made: Import) -> ImportKey | None:
 
 
 def _retryable(seen: ImportView) -> bool:
-    """Whether rows are left to run again. A ZIP's files are retried each by itself."""
+    """True if rows are left to run again. Each file of a ZIP is retried separately."""
     left = seen.count("failed_rows") + seen.count("unprocessed_rows")
     return seen.made.status.final and not seen.children and not seen.made.validated and left > 0
 
 
 def rows(visit: Visit) -> Mapping[str, Any]:
-    """Rows of an import by number, for the grid."""
+    """Return rows of an import by number, for the grid."""
     made = imports.view(visit.stack, _key(visit)).made
     first, count = _number(visit, "first", 1), _number(visit, "count", 100)
     found = import_rows.page(visit.stack, made, first, count)
@@ -137,7 +140,7 @@ def rows(visit: Visit) -> Mapping[str, Any]:
 
 
 def next_failed(visit: Visit) -> Mapping[str, Any]:
-    """The position of the next row that failed; null if there is none."""
+    """Return the position of the next failed row; null if there is none."""
     made = imports.view(visit.stack, _key(visit)).made
     after = _number(visit, "after", 0)
     code, column = visit.asked("code"), visit.asked("column")

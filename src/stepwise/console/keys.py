@@ -1,4 +1,4 @@
-"""Keys and their versions: those that need a person, those that are pending, and one as the chain of its versions."""
+"""Keys and their versions: keys that need an operator, pending keys, and one key as the chain of its versions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ _REASON = Field("reason", "Why", "area", help="Kept on the command's row, with w
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """Keys that are blocked, that a target lags behind, or that have a version which has not finished."""
+    """Return keys that are blocked, that have a lagging target, or that have an unfinished version."""
     stack, shows = visit.stack, one_of(visit, "show", _SHOWS)
     blocked = commands.blocked(stack) if shows in ("", "blocked") else []
     lagging = commands.lagging(stack) if shows in ("", "lagging") else []
@@ -37,7 +37,7 @@ def view(visit: Visit) -> Mapping[str, Any]:
 
 
 def _named(visit: Visit) -> dict[str, str] | None:
-    """The key that the address asks for. Raises InvalidCommand."""
+    """Return the key in the address. Raises InvalidCommand."""
     asked = visit.asked("key")
     key = commands.parse_key(asked) if asked else None
     return {"name": name_of(key), "page": page_of(key)} if key else None
@@ -51,12 +51,12 @@ def _listed(one: Listed) -> dict[str, Any]:
 
 
 def page_of(key: Key) -> str:
-    """The address of a key's page."""
+    """Return the address of a key's page."""
     return f"/commands/{quote_path(key.pk.removeprefix('TENANT#'))}/{quote_path(key.sk)}"
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """Everything about a key."""
+    """Return everything about a key."""
     key = commands.parse_key(f"{visit.path['tenant']}/{visit.path['sk']}")
     seen = commands.view(visit.stack, key, last=_LAST)
     return {
@@ -70,7 +70,7 @@ def one(visit: Visit) -> Mapping[str, Any]:
 
 
 def _version(seen: KeyView, version: int, row: CommandRow) -> dict[str, Any]:
-    """One version as a link of the chain. run: the name of its execution; empty if it had none."""
+    """Return one version as a link of the chain. run: the name of its execution; empty if it had none."""
     mode = row.mode
     standing = seen.standing(version)
     return {
@@ -87,7 +87,7 @@ def _version(seen: KeyView, version: int, row: CommandRow) -> dict[str, Any]:
 
 
 def kind_of(standing: str) -> str:
-    """The color of what a version does."""
+    """Return the color of a version's state."""
     if standing.startswith("dead"):
         return "bad"
     return {"done": "good", "runs": "busy"}.get(standing, "none")
@@ -107,7 +107,7 @@ def _turn(visit: Visit) -> int:
 
 
 def _to_skip(visit: Visit) -> int:
-    """The version that the dialog names. Raises InvalidForm."""
+    """Return the version that the dialog names. Raises InvalidForm."""
     try:
         return whole_number(visit.asked("version"))
     except ValueError:

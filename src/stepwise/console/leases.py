@@ -1,4 +1,4 @@
-"""Work under leases: what runs, what nobody knows the outcome of, and the decisions that only a person can make."""
+"""Work under leases: running work, work with an unknown outcome, and the decisions that only a person can make."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ _REASON = Field("reason", "Why", "area", help="Kept on the record, with who deci
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """Work that is in progress, unknown, held or failed, the oldest first."""
+    """Return work that is in progress, unknown, held or failed, oldest first."""
     status = one_of(visit, "status", STATUSES)
     found = sorted(
         (one for one in work.listed(visit.stack) if status in ("", one.status)), key=lambda one: one.updated_at
@@ -46,7 +46,7 @@ def _line(record: LeaseRecord) -> dict[str, Any]:
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """All records of a business id, and what operators decided."""
+    """Return all records of a business id, and the decisions of operators."""
     key = visit.path["key"]
     records = work.operations(visit.stack).find(key, work.NAMES)
     if not records:
@@ -61,7 +61,7 @@ def _stored(visit: Visit) -> LeaseRecord:
 
 
 def _record(visit: Visit) -> LeaseRecord:
-    """The record that the dialog describes. Raises StateConflict if it has changed since."""
+    """Return the record that the dialog describes. Raises StateConflict if it has changed since."""
     record = _stored(visit)
     if record.updated_at != visit.asked("updated_at"):
         raise StateConflict(f"{record.key} has changed since the form was opened; look again")
@@ -73,7 +73,7 @@ def _seen(visit: Visit) -> Form:
 
 
 def _warning(visit: Visit, question: str) -> str:
-    """What a decision on completed work means; empty for other work."""
+    """Explain the effect of a decision on completed work; empty for other work."""
     record = _record(visit)
     if record.status is not Status.COMPLETED:
         return ""

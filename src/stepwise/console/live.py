@@ -7,26 +7,26 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 _log = logging.getLogger(__name__)
-# A poll may take this part of the time: what is polled serves others, too.
+# A poll may take this share of the time: the polled services serve others, too.
 _SHARE = 0.5
 _MAX_SECONDS = 60.0
 AWAY = "away"
-"""The part that says why the page cannot be read now; empty while it can."""
+"""Name of the part that says why the page cannot be read now; empty while it can."""
 
 type Parts = Mapping[str, str]
 
 
 class Throttled(Exception):
-    """Ask less often."""
+    """The service asked for fewer calls."""
 
 
 class Closed(Exception):
-    """The console ends."""
+    """The console is ending."""
 
 
 @dataclass(slots=True, eq=False)
 class Subscriber:
-    """A browser's stream. It gets the newest content of each part; what it was too slow for is replaced."""
+    """A browser's stream. It gets the newest content of each part; parts that it was too slow for are replaced."""
 
     _news: dict[str, str] = field(default_factory=dict)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -38,7 +38,7 @@ class Subscriber:
             self._arrived.set()
 
     async def next(self) -> Parts:
-        """The parts that changed since the last call; waits for one. Raises Closed."""
+        """Return the parts that changed since the last call; waits for one. Raises Closed."""
         await self._arrived.wait()
         self._arrived.clear()
         if self._closed:
@@ -59,7 +59,7 @@ class _Subject:
 
 
 class Hub:
-    """poll: reads all parts of an address. Raises Throttled. seconds: between two polls."""
+    """The pollers. poll: reads all parts of an address. Raises Throttled. seconds: between two polls."""
 
     def __init__(self, poll: Callable[[str], Awaitable[Parts]], seconds: float) -> None:
         self._poll, self._seconds = poll, seconds
@@ -67,7 +67,7 @@ class Hub:
 
     @property
     def subjects(self) -> int:
-        """How many addresses are polled."""
+        """Number of polled addresses."""
         return len(self._subjects)
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Hub:
 
     @asynccontextmanager
     async def subscribed(self, address: str) -> AsyncIterator[Subscriber]:
-        """A subscriber, which is first given everything that is known."""
+        """Yield a subscriber, which first gets everything that is known."""
         subject, subscriber = self._subjects.setdefault(address, _Subject()), Subscriber()
         subscriber.offer(subject.known)
         subject.subscribers.add(subscriber)

@@ -1,4 +1,4 @@
-"""Where the money of an order is: what its rows say, what the gateway's ledger says, and whether they agree."""
+"""The location of an order's money: by its rows, by the gateway's ledger, and whether they agree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,17 @@ _OPEN = frozenset({Status.IN_PROGRESS, Status.UNKNOWN, Status.HELD})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """kind: good if the sources agree, busy while they may still do, bad if a person must look; none if none spent."""
+    """An explanation.
+
+    kind: good if the sources agree, busy while they still may, bad if a person must look; none if unspent.
+    """
 
     kind: Literal["good", "busy", "warn", "bad", "none"]
     sentence: str
 
 
 def where(seen: OrderView, ledger: Sequence[LedgerCharge] | None) -> Answer:
-    """Where the money is. ledger: the order's charges at the gateway; None if it shows no ledger."""
+    """Say where the money is. ledger: the order's charges at the gateway; None if it shows no ledger."""
     return _by_rows(seen) if ledger is None else _by_ledger(seen, ledger)
 
 
@@ -68,7 +71,7 @@ def _undecided(seen: OrderView) -> bool:
 
 
 def _due(seen: OrderView) -> int:
-    """What the gateway should hold by the payment's row, in the currency's minor unit."""
+    """Return the amount that the gateway should hold by the payment's row, in the currency's minor unit."""
     row = seen.payment or {}
     return _whole(row.get("amount")) if row.get("status") == CAPTURED else 0
 

@@ -1,4 +1,4 @@
-"""The executions of an order or an application, as lines that lead to their pages."""
+"""The executions of an order or an application, as lines with links to their pages."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from stepwise.operations.executions import Execution
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """title: what it is to the order. machine, name: of its page. why: the last error, if it failed."""
+    """One line. title: its role for the order. machine, name: identify its page. why: the last error, if it failed."""
 
     title: str
     machine: str
@@ -24,7 +24,7 @@ class RunLine:
 
 
 def lines(saga: Saga, execution: Execution | None, recoveries: Iterable[Execution]) -> list[RunLine]:
-    """The saga's execution, and its recoveries, the oldest first."""
+    """Return the saga's execution, and its recoveries, oldest first."""
     return list(_lines(saga, execution, recoveries))
 
 

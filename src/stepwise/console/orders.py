@@ -19,7 +19,7 @@ from .pages import Page, Visit
 
 STATUSES = (NEW, CONFIRMED, PENDING)
 PERIODS = {"1 hour": 1 / 24, "24 hours": 1.0, "7 days": 7.0, "90 days": 90.0}
-"""Days by the name of a period; the first choice is the second."""
+"""Days by the name of a period; the second choice is preselected."""
 _USUAL = "24 hours"
 _PAGE = 50
 _ORDER = ("status", "total", "items", "created_at", "revision", "standing")
@@ -29,7 +29,7 @@ _CHARGE = ("status", "attempt", "updated_at")
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """The orders of a period, or the sagas of it that failed."""
+    """Return the orders of a period, or its failed sagas."""
     if visit.asked("order_id"):
         return _listing(visit, _named(visit), [], "")
     since = datetime.now(UTC) - timedelta(days=PERIODS[one_of(visit, "since", PERIODS, _USUAL)])
@@ -68,7 +68,7 @@ def _named(visit: Visit) -> list[Row]:
 
 
 def _place(row: Row) -> str:
-    """An order's place in the list, for the address of the next page."""
+    """Return an order's place in the list, for the address of the next page."""
     return f"{row['created_at']} {row['order_id']}"
 
 
@@ -84,7 +84,7 @@ def _after(visit: Visit) -> Row | None:
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """Everything about an order."""
+    """Return everything about an order."""
     seen = orders.view(visit.stack, visit.path["order_id"])
     ledger, unread = _ledger(visit, seen.order_id)
     return {
@@ -101,7 +101,7 @@ def one(visit: Visit) -> Mapping[str, Any]:
 
 
 def _ledger(visit: Visit, order_id: str) -> tuple[list[LedgerCharge] | None, str]:
-    """The gateway's charges, or why they cannot be read."""
+    """Return the gateway's charges, or why they cannot be read."""
     try:
         return gateway.charges(visit.stack, order_id), ""
     except LedgerUnavailable as error:
@@ -123,7 +123,7 @@ def _record(name: str, row: Row | None) -> dict[str, str]:
 
 
 def _standing(seen: OrderView) -> str:
-    """The steps that are not undone although nothing is at work on them; empty if there are none."""
+    """Return the steps that are not undone although nothing is at work on them; empty if there are none."""
     standing = (seen.order or {}).get("standing")
     return ", ".join(ORDER_SAGA.named(standing)) if standing and not seen.runs else ""
 

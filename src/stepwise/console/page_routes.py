@@ -1,4 +1,4 @@
-"""The routes of pages, and of the events that keep them live."""
+"""Routes of pages, and of the events that keep them live."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ class PageRoutes:
         self._hub.close()
 
     async def first(self, request: Request) -> Response:
-        """The first page that the stack has."""
+        """Redirect to the first page that the stack has."""
         found = await self._reader.read(self._reader.connection.stack)
         if isinstance(found, Problem):
             return self._answers.problem(request, found)
@@ -56,7 +56,7 @@ class PageRoutes:
         return show
 
     async def events(self, request: Request) -> Response:
-        """The stream of a page, whose address is the parameter `page`."""
+        """Stream the events of a page, whose address is the parameter `page`."""
         address = request.query_params.get("page", "")
         self._routed(address)
         return StreamingResponse(self._stream(address), media_type="text/event-stream", headers=NEVER_STORED)
@@ -76,7 +76,7 @@ class PageRoutes:
                     yield f"event: parts\ndata: {json.dumps(news)}\n\n"
 
     def _routed(self, address: str) -> Routed:
-        """The page, its path's parameters and its query. Raises HTTPException if there is no such page."""
+        """Return the page, its path's parameters and its query. Raises HTTPException if there is no such page."""
         parts = urlsplit(address)
         for route, page in self._shown:
             match, found = route.matches({"type": "http", "method": "GET", "path": unquote(parts.path), "headers": []})
@@ -85,7 +85,7 @@ class PageRoutes:
         raise HTTPException(HTTPStatus.NOT_FOUND, "There is no such page.")
 
     async def _parts(self, address: str) -> live.Parts:
-        """The live parts of a page as they are now. Raises Throttled."""
+        """Return the current live parts of a page. Raises Throttled."""
         routed = self._routed(address)
         found = await self._reader.read(lambda: self._read(*routed))
         if not isinstance(found, Problem):
@@ -103,7 +103,7 @@ class PageRoutes:
 
 
 def _json(found: Mapping[str, Any] | Problem) -> Response:
-    """What a view returned, or its error, for a module of the page."""
+    """Convert a view's result, or its error, to JSON for a module of the page."""
     if isinstance(found, Problem):
         return JSONResponse({"error": found.sentence}, found.status, headers=NEVER_STORED)
     return JSONResponse({name: value for name, value in found.items() if name != "visit"}, headers=NEVER_STORED)

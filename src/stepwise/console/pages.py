@@ -1,4 +1,4 @@
-"""What a page is, and what happens when its view fails."""
+"""Pages, and how failures of their views are shown."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _THROTTLED = frozenset({"ThrottlingException", "TooManyRequestsException", "Requ
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One look at a page. path: the address's parameters. query: the first value of each name after `?`."""
+    """One request for a page. path: the address's parameters. query: the first value of each name after `?`."""
 
     stack: Stack
     settings: Settings
@@ -33,7 +33,7 @@ class Visit:
     query: Mapping[str, str]
 
     def asked(self, name: str) -> str:
-        """A parameter of the query without blanks around it; empty if it is missing."""
+        """Return a parameter of the query, stripped of white space; empty if it is missing."""
         return self.query.get(name, "").strip()
 
 
@@ -42,7 +42,7 @@ type View = Callable[[Visit], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """path: as Starlette routes have it. view: called in a thread. title: in the navigation, if not empty.
+    """A page. path: as in Starlette routes. view: called in a thread. title: in the navigation, if not empty.
 
     needs: outputs of the stack without which the page does not exist. live: whether it has blocks named `live_...`.
     """
@@ -59,7 +59,7 @@ class Page:
 
 
 def data(path: str, view: View, needs: tuple[str, ...] = ()) -> Page:
-    """An address that a page's own module reads: what the view returns, as JSON."""
+    """Define an address that a page's own module reads: the view's result, as JSON."""
     return Page(path, "", view, needs=needs)
 
 
@@ -78,7 +78,7 @@ class PageNotFound(CommandError):
 
 
 def answer_to(error: Exception) -> Problem | None:
-    """The page for an error of a view; None for a defect, which is raised."""
+    """Return the page for an error of a view; None for a defect, which is raised."""
     if isinstance(error, StackNotFound):
         return away(error)
     if throttled(error):
@@ -88,7 +88,7 @@ def answer_to(error: Exception) -> Problem | None:
 
 
 def away(error: StackNotFound) -> Problem:
-    """The page for a stack that cannot be reached."""
+    """Return the page for a stack that cannot be reached."""
     return Problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), away=True, see=error.see)
 
 

@@ -1,4 +1,4 @@
-"""Reads pages in threads, on a stack that is described again from time to time, and turns errors into pages."""
+"""Reads pages in threads, on a stack that is described again periodically, and turns errors into pages."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ from .settings import Settings
 
 
 class Connection:
-    """Threads share it."""
+    """The connection to a stack. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -32,7 +32,7 @@ class Connection:
         return self._stack
 
     def stack(self) -> Stack:
-        """The stack, described seconds ago at most. Raises StackNotFound."""
+        """Return the stack, described at most seconds ago. Raises StackNotFound."""
         with self._lock:
             now = time.monotonic()
             if self._stack is None or now - self._read_at > self._settings.describe_seconds:
@@ -41,7 +41,7 @@ class Connection:
             return self._stack
 
     def lost(self) -> StackNotFound | None:
-        """Describe the stack again after a failed call. Returns why it cannot be reached, if it cannot."""
+        """Describe the stack again after a failed call. Returns why it cannot be reached, or None."""
         self._read_at = float("-inf")
         try:
             self.stack()
@@ -50,9 +50,9 @@ class Connection:
         return None
 
     def _same(self, found: Stack) -> Stack:
-        """The known object while nothing has changed, because it holds the clients.
+        """Return the known object while nothing has changed, because it holds the clients.
 
-        They keep the credentials that they were made with, which may have expired and been replaced since.
+        They keep the credentials that they were created with, which may have expired and been replaced since.
         """
         known = self._stack
         return known if known and _facts(known) == _facts(found) else found
@@ -64,7 +64,7 @@ def _facts(stack: Stack) -> tuple[object, ...]:
 
 # The emulator, or the account's quotas, serve others, too.
 _AT_ONCE = 8
-# A client asks a stack that is away several times, for up to half a minute.
+# A client retries against an unreachable stack, for up to half a minute.
 _SLOW_SECONDS = 3.0
 
 
@@ -74,7 +74,7 @@ class Reader:
         self._limit = CapacityLimiter(_AT_ONCE)
 
     async def read[T](self, view: Callable[[], T]) -> T | Problem:
-        """As `tried`, for a function that changes nothing: it is abandoned if it is slow and the stack is away.
+        """Like `tried`, for a read-only function: it is abandoned if it is slow and the stack is away.
 
         It does not keep the process alive.
         """
@@ -87,7 +87,7 @@ class Reader:
             reading.cancel()
 
     async def tried[T](self, call: Callable[[], T]) -> T | Problem:
-        """What a function returns, called in a thread, or the page for its error."""
+        """Return the result of a function called in a thread, or the page for its error."""
         return await self._told(to_thread.run_sync(call, limiter=self._limit, abandon_on_cancel=True))
 
     async def _limited[T](self, view: Callable[[], T]) -> T:
@@ -105,7 +105,7 @@ class Reader:
             return problem
 
     def viewed(self, page: Page, path: Mapping[str, str], query: Mapping[str, str]) -> Mapping[str, Any]:
-        """What a page's template needs. Called in a thread."""
+        """Return the values for a page's template. Called in a thread."""
         stack = self.connection.stack()
         if not page.exists(stack):
             raise PageNotFound("This stack does not have this context.")
@@ -113,11 +113,11 @@ class Reader:
         return {**page.view(visit), "visit": visit}
 
     def visit(self, query: Mapping[str, str]) -> Visit:
-        """For a change. Called in a thread."""
+        """Create the visit of a change. Called in a thread."""
         return Visit(self.connection.stack(), self.settings, {}, query)
 
     def _lost(self, error: Exception) -> StackNotFound | None:
-        """Why the stack cannot be reached, if a call failed for that."""
+        """Return why the stack cannot be reached, if that made a call fail."""
         if isinstance(error, StackNotFound):
             return error
         unavailable = kind(error) == "unavailable" and not throttled(error)

@@ -1,6 +1,6 @@
-"""What documents look like when they are shown: without secrets and without people's data.
+"""Redacts documents before they are shown: no secrets, no personal data.
 
-Inputs, outputs and history events of executions hold payment tokens, callback tokens and, where a person wrote them by
+Inputs, outputs and history events of executions hold payment tokens, callback tokens and, if a person wrote them by
 hand, anything. Every document passes `redacted`, and every text `redacted_text`, before it is on a page.
 """
 
@@ -21,9 +21,9 @@ _PERSON = re.compile(
     r"|phone(?:_number)?|mobile|date_of_birth|birth_?date|dob|line[12]|street|postal_code|address)$",
     re.IGNORECASE,
 )
-# A card's token or a callback token, wherever it stands: tok_..., or a long run of base64.
+# A card's token or a callback token, anywhere in a text: tok_..., or a long run of base64.
 _TOKEN = re.compile(r"\btok_\w+|(?<![\w+/=-])[A-Za-z0-9+/_-]{200,}={0,2}")
-# In a text that is no document, such as a message that quotes one.
+# Secrets in a text that is not a document, such as a message that quotes one.
 _QUOTED = re.compile(
     r"""(['"]?\b\w*(?:token|password|passwd|secret|credential|api_key)\w*['"]?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;}\]]+)""",
     re.IGNORECASE,
@@ -32,7 +32,7 @@ _DEEPEST = 40
 
 
 def redacted(value: Any, depth: int = 0) -> Any:
-    """A document of plain values with `•••` for each secret and each datum of a person; JSON within texts, too."""
+    """Replace each secret and each piece of personal data in a plain document by `•••`, including JSON within texts."""
     if depth > _DEEPEST:
         return HIDDEN
     if isinstance(value, Mapping):
@@ -43,7 +43,7 @@ def redacted(value: Any, depth: int = 0) -> Any:
 
 
 def redacted_text(text: str, depth: int = 0) -> str:
-    """A text, such as an error's message; if it is JSON, as a redacted document."""
+    """Redact a text, such as an error's message; a JSON text as a document."""
     found = _parsed(text)
     if found is not None:
         return json_text(redacted(found, depth + 1), ensure_ascii=False)
@@ -51,7 +51,7 @@ def redacted_text(text: str, depth: int = 0) -> str:
 
 
 def shown(text: str | None) -> str:
-    """The input or output of an execution, as indented JSON. Text that is not JSON is returned unchanged."""
+    """Format the input or output of an execution as indented JSON. Text that is not JSON is returned unchanged."""
     if not text:
         return ""
     found = _parsed(text)
@@ -59,7 +59,7 @@ def shown(text: str | None) -> str:
 
 
 def _hides(name: object, value: Any) -> bool:
-    """Whether a field of this name holds nothing that may be shown. Numbers, flags and nothing at all may."""
+    """True if a field of this name must be hidden. Numbers, flags and null may be shown."""
     if value is None or isinstance(value, bool | int | float | Decimal):
         return False
     text = str(name)
@@ -67,7 +67,7 @@ def _hides(name: object, value: Any) -> bool:
 
 
 def _parsed(text: str) -> Any:
-    """A JSON object or array; None for any other text."""
+    """Parse a JSON object or array; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -36,12 +36,12 @@ def environment() -> Environment:
 
 
 def page(template: str, context: Mapping[str, Any]) -> str:
-    """A whole page."""
+    """Render a whole page."""
     return environment().get_template(template).render(context)
 
 
 def live_parts(template: str, context: Mapping[str, Any]) -> dict[str, str]:
-    """The live blocks of a page, by name."""
+    """Render the live blocks of a page, by name."""
     found = environment().get_template(template)
     return {name: "".join(block(found.new_context(dict(context)))) for name, block in _live_blocks(found.blocks)}
 
@@ -51,24 +51,24 @@ def _live_blocks(blocks: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def link(path: str, **query: object) -> str:
-    """An address of the console, without the parameters that are empty."""
+    """Build an address of the console, without empty parameters."""
     wanted = {name: str(value) for name, value in query.items() if value not in (None, "")}
     return f"{path}?{urlencode(wanted)}" if wanted else path
 
 
 def quote_path(text: object) -> str:
-    """One segment of a path."""
+    """Quote one segment of a path."""
     return quote(str(text), safe="")
 
 
 def moment(at: datetime | str | None) -> str:
-    """A time in UTC, to the second. Text that is not a time is returned unchanged."""
+    """Format a time in UTC, to the second. Text that is not a time is returned unchanged."""
     found = read_time(at)
     return found.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if isinstance(found, datetime) else found or ""
 
 
 def duration(span: timedelta | None) -> str:
-    """`85 ms`, `3.2 s`, `4 min 5 s`, `2 h 3 min`, `3 d 4 h`."""
+    """Format a duration: `85 ms`, `3.2 s`, `4 min 5 s`, `2 h 3 min`, `3 d 4 h`."""
     if span is None:
         return ""
     seconds = span.total_seconds()
@@ -80,7 +80,7 @@ def duration(span: timedelta | None) -> str:
 
 
 def _units(seconds: int) -> list[tuple[int, str]]:
-    """The two largest units."""
+    """Split a duration into its two largest units."""
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     parts = [(days, "d"), (hours % 24, "h"), (minutes % 60, "min"), (seconds % 60, "s")]
     first = next(number for number, (count, _) in enumerate(parts) if count)
@@ -88,5 +88,5 @@ def _units(seconds: int) -> list[tuple[int, str]]:
 
 
 def document(value: object) -> str:
-    """A plain value as indented JSON."""
+    """Format a plain value as indented JSON."""
     return json_text(value, ensure_ascii=False, indent=2, default=str)

@@ -14,7 +14,7 @@ from .pages import Page, Visit
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """The lines of a day, and their sums by currency."""
+    """Return the lines of a day, and their sums by currency."""
     today = datetime.now(UTC).date()
     day = _day(visit.asked("date")) or today
     found = report.lines(visit.stack, day.isoformat())
@@ -29,7 +29,7 @@ def view(visit: Visit) -> Mapping[str, Any]:
 
 
 def sums(lines: Iterable[Line]) -> list[Line]:
-    """One line for each currency, of all statuses: `amount` is the revenue."""
+    """Return one line per currency, over all statuses: `amount` is the revenue."""
     by_currency: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for line in lines:
         of_currency = by_currency[line.currency]

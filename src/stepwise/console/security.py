@@ -1,4 +1,4 @@
-"""Which requests are answered, and the headers of every answer.
+"""Decides which requests are served, and sets the headers of every response.
 
 A page in the same browser must not read or change anything here, under whatever name it reaches this address:
 
@@ -53,7 +53,7 @@ class Guard:
 
 
 def refusal(method: str, headers: Mapping[str, str]) -> str:
-    """Why a request gets no answer; empty if it gets one. headers: names in lower case."""
+    """Say why a request is rejected; empty if it is not. headers: names in lower case."""
     host, site = headers.get("host", ""), headers.get("sec-fetch-site", "")
     if _name(host) not in _NAMES:
         return "Host: the console answers under 127.0.0.1 and localhost only."
@@ -73,7 +73,7 @@ def _refused_change(host: str, site: str, origin: str) -> str:
 
 
 def _opens_a_page(headers: Mapping[str, str]) -> bool:
-    """Whether a link was followed in a window of its own."""
+    """True if a link was opened in its own window."""
     return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
 
 
@@ -96,17 +96,17 @@ def _with_headers(send: Send) -> Send:
 
 
 class Tokens:
-    """Anti-forgery tokens of this process. A token fits the cookie that it was made for."""
+    """Anti-forgery tokens of this process. A token fits the cookie that it was created for."""
 
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
 
     def cookie(self, given: str | None) -> str:
-        """The value of a browser's cookie: the one it has, if it may be ours."""
+        """Return the value of a browser's cookie: the existing one, if it may be ours."""
         return given if given and len(given) == _COOKIE_LENGTH else secrets.token_urlsafe(32)
 
     def token(self, cookie: str) -> str:
-        """For the hidden field of a form."""
+        """Return the token for the hidden field of a form."""
         return hmac.new(self._secret, cookie.encode(), hashlib.sha256).hexdigest()
 
     def fits(self, cookie: str | None, token: str) -> bool:
@@ -117,5 +117,5 @@ _COOKIE_LENGTH = len(secrets.token_urlsafe(32))
 
 
 def cookie_name(host: str) -> str:
-    """Browsers share cookies between the ports of a host, and several consoles may run."""
+    """Return the cookie's name. Browsers share cookies between the ports of a host, and several consoles may run."""
     return f"stepwise-console-{urlsplit(f'//{host}').port or 80}"

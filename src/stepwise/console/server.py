@@ -1,4 +1,4 @@
-"""The console's socket and its life."""
+"""The console's socket and its lifecycle."""
 
 import socket
 from collections.abc import Callable
@@ -44,12 +44,12 @@ class Server:
             self._server.run([self._socket])
 
     def stop(self) -> None:
-        """May be called by another thread."""
+        """Stop serving. Another thread may call this."""
         self._server.should_exit = True
 
 
 class _Uvicorn(uvicorn.Server):
-    """close: called before it waits for open connections to end."""
+    """Uvicorn. close: called before it waits for open connections to end."""
 
     def __init__(self, config: uvicorn.Config, close: Callable[[], None]) -> None:
         super().__init__(config)

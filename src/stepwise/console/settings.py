@@ -1,4 +1,4 @@
-"""What the console is started with."""
+"""Start settings of the console."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ from stepwise.operations.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """open_stack: describes the stack; raises StackNotFound. command: the same stack's command of ./stepwise, as text.
+    """Settings. open_stack: describes the stack; raises StackNotFound.
 
+    command: the same stack's ./stepwise command, as text.
     changes: whether changes are allowed.
     """
 
@@ -22,10 +23,10 @@ class Settings:
 
     @property
     def poll_seconds(self) -> float:
-        """Between two reads of one page. AWS throttles, and charges for, calls."""
+        """Seconds between two reads of one page. AWS throttles calls and charges for them."""
         return 5.0 if self.aws else 0.25
 
     @property
     def describe_seconds(self) -> float:
-        """Between two descriptions of the stack."""
+        """Seconds between two descriptions of the stack."""
         return 60.0 if self.aws else 5.0

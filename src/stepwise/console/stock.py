@@ -22,11 +22,11 @@ _HISTORY = Kept(lambda visit: stock.changes(visit.stack))
 
 
 class SkuNotFound(CommandError):
-    """Nothing of this SKU was ever stocked."""
+    """This SKU was never stocked."""
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """The pieces on hand of the first SKUs, and the last changes."""
+    """Return the pieces on hand of the first SKUs, and the last changes."""
     part = visit.asked("sku")
     on_hand = [(sku, pieces) for sku, pieces in _ON_HAND.get(visit).items() if part in sku]
     changes = [row for row in _HISTORY.get(visit) if part in row["sku"]]
@@ -39,7 +39,7 @@ def view(visit: Visit) -> Mapping[str, Any]:
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """The pieces of a SKU, and all their changes, the newest first."""
+    """Return the pieces of a SKU, and all their changes, newest first."""
     sku = visit.path["sku"]
     on_hand = _ON_HAND.get(visit)
     if sku not in on_hand:
@@ -58,7 +58,7 @@ def _told(done: Changed) -> str:
 
 
 def _whole(text: str) -> int:
-    """Raises InvalidStock for a number that no stock has."""
+    """Parse a number of pieces. Raises InvalidStock if stock cannot have it."""
     try:
         return whole_number(text)
     except ValueError:
@@ -73,7 +73,7 @@ type _Operation = Callable[[Stack, str, int, str, str], Changed]
 
 
 def _change(name: str, title: str, verb: str, effect: str, operation: _Operation) -> Change:
-    """A change of a SKU that the button names."""
+    """Define a change of the SKU that the button names."""
 
     def run(visit: Visit, values: Form, who: str) -> str:
         return _told(operation(visit.stack, visit.asked("sku"), _whole(values["pieces"]), values["reason"], who))

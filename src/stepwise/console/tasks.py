@@ -18,7 +18,7 @@ _LAST, _MAX_ITEMS = 100, 200
 
 
 def view(visit: Visit) -> Mapping[str, Any]:
-    """The tasks that have not ended or, of a tenant, the last ones."""
+    """Return the tasks that have not ended or, for a tenant, the last ones."""
     tenant, status = visit.asked("tenant"), one_of(visit, "status", STATUSES)
     if status and not tenant:
         raise InvalidFilter("status: needs a tenant")
@@ -34,12 +34,12 @@ def _line(task: Task) -> dict[str, Any]:
 
 
 def page_of(key: TaskKey) -> str:
-    """The address of a task's page."""
+    """Return the address of a task's page."""
     return f"/tasks/{quote_path(key.tenant_code)}/{quote_path(key.task_id)}"
 
 
 def one(visit: Visit) -> Mapping[str, Any]:
-    """A task with its items, without their content, which is the tenant's."""
+    """Return a task with its items, without their content, which is the tenant's."""
     seen = tasks.view(visit.stack, tasks.parse_key(f"{visit.path['tenant']}/{visit.path['task_id']}"))
     task = seen.task
     died = task.values.get("error")

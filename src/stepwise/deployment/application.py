@@ -14,12 +14,12 @@ from .templates import FUNCTION, LOCATIONS, NESTED, Template, load, of_type
 
 
 def nested(template: Template) -> dict[str, str]:
-    """The path of each nested stack's template, relative to this one's folder, by logical id."""
+    """Return the path of each nested stack's template, relative to this one's folder, by logical id."""
     return {name: body[field] for kind, field in NESTED.items() for name, body in of_type(template, kind).items()}
 
 
 def placed(template: Template, places: Mapping[str, str]) -> Template:
-    """The template with other paths of its nested stacks, by logical id."""
+    """Return the template with other paths for its nested stacks, by logical id."""
     placed = copy.deepcopy(template)
     for kind, field in NESTED.items():
         for name, properties in of_type(placed, kind).items():
@@ -28,14 +28,15 @@ def placed(template: Template, places: Mapping[str, str]) -> Template:
 
 
 def files(root: Path) -> Iterator[Path]:
-    """The root's template and those of its nested stacks."""
+    """Yield the root's template and those of its nested stacks."""
     yield root
     yield from (root.parent / place for place in nested(load(root)).values())
 
 
 def flat(root: Path) -> Template:
-    """The whole application as one template. References to a stack's parameters become references to their sources.
+    """Merge the whole application into one template.
 
+    References to a stack's parameters become references to their sources.
     Raises ValueError if two stacks declare one name in different ways.
     """
     template = load(root)
@@ -59,7 +60,7 @@ def flat(root: Path) -> Template:
 
 
 def _stack(folder: Path, name: str, properties: Mapping[str, Any], outputs: dict[str, Any]) -> Template:
-    """A stack's template with its parameters replaced by the given values. Adds its outputs to `outputs`."""
+    """Return a stack's template with its parameters replaced by the given values. Adds its outputs to `outputs`."""
     file = folder / next(properties[field] for field in NESTED.values() if field in properties)
     template = load(file)
     parameters = _given(properties.get("Parameters", {}), {}, outputs)
@@ -71,7 +72,7 @@ def _stack(folder: Path, name: str, properties: Mapping[str, Any], outputs: dict
 
 
 def _given(value: Any, parameters: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """A part of a template in which parameters and outputs of other stacks are replaced by their values."""
+    """Replace parameters and outputs of other stacks by their values in a part of a template."""
     match value:
         case {"Ref": str(name)} if name in parameters:
             return parameters[name]
@@ -97,7 +98,7 @@ def _text(parameters: Mapping[str, Any], found: re.Match[str]) -> str:
 
 
 def _reference(value: Any) -> str:
-    """A value in the notation of `Fn::Sub`."""
+    """Convert a value to the notation of `Fn::Sub`."""
     match value:
         case {"Ref": str(name)}:
             return f"${{{name}}}"
@@ -109,7 +110,7 @@ def _reference(value: Any) -> str:
 
 
 def _moved(value: Any, folder: str) -> Any:
-    """A part of a template in another folder, with paths relative to the root's folder."""
+    """Move a part of a template to the root's folder, with paths relative to that."""
     match value:
         case dict():
             return {
@@ -122,7 +123,7 @@ def _moved(value: Any, folder: str) -> Any:
 
 
 def _lower(stack: Template, common: set[str]) -> None:
-    """Keep the variables that all stacks share in the Globals, and move a stack's own to its functions."""
+    """Keep the variables that all stacks share in the Globals, and move stack-specific ones to its functions."""
     if "Globals" not in stack:
         return
     shared = stack["Globals"]["Function"]["Environment"]

@@ -1,7 +1,7 @@
-"""The functions that roles of one nested stack call in another, and both of their ARNs.
+"""Functions of one nested stack that roles of another one may call, and both of their ARNs.
 
-The stack of the function gets two more outputs, the stack of the role two more parameters: the function's ARN without
-and with the alias.
+The function's stack gets two more outputs, the role's stack two more parameters: the function's ARN without and with
+the alias.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _OUTPUTS = "Outputs."
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A role of `stack` allows what `parameter` names: `function`, whose ARN is an `output` of the stack `source`."""
+    """A role of `stack` allows calls of `parameter`: `function`, whose ARN is an `output` of the stack `source`."""
 
     stack: str
     parameter: str
@@ -26,7 +26,7 @@ class Crossing:
 
 
 def crossings(root: Template, stacks: Mapping[str, Template]) -> list[Crossing]:
-    """Every call from one stack to a function of another. stacks: the nested templates by logical id."""
+    """Return every call from one stack to a function of another. stacks: the nested templates by logical id."""
     return [
         Crossing(stack, parameter, source, output, function)
         for stack, template in stacks.items()
@@ -37,7 +37,7 @@ def crossings(root: Template, stacks: Mapping[str, Template]) -> list[Crossing]:
 
 
 def parameters_of(stack: str, crossings: list[Crossing]) -> frozenset[str]:
-    """The parameters of a stack that name functions of others."""
+    """Return the parameters of a stack that name functions of others."""
     return frozenset(one.parameter for one in crossings if one.stack == stack)
 
 
@@ -53,7 +53,7 @@ def connect(root: Template, stacks: Mapping[str, Template], crossings: list[Cros
 
 
 def _allowed(template: Template) -> Iterator[str]:
-    """The names in `!Ref` that the stack's roles allow as a resource."""
+    """Yield the names in `!Ref` that the stack's roles allow as a resource."""
     for role in of_type(template, "AWS::IAM::Role").values():
         for policy in role.get("Policies", []):
             for statement in policy["PolicyDocument"]["Statement"]:
@@ -68,7 +68,7 @@ def _references(resource: Any) -> Iterator[str]:
 
 
 def _functions(value: Any, stacks: Mapping[str, Template]) -> Iterator[tuple[str, str, str]]:
-    """The stack, output and logical id of the function whose ARN a parameter gets, if it gets one."""
+    """Yield the stack, output and logical id of the function whose ARN a parameter gets, if any."""
     match value:
         case {"Fn::GetAtt": [str(source), str(path)]} if source in stacks and path.startswith(_OUTPUTS):
             output = path.removeprefix(_OUTPUTS)

@@ -1,7 +1,7 @@
 """Formats the definitions of state machines: `python -m stepwise.deployment.definitions [--check]`.
 
-Two spaces of indent. A state has a line for each field. A value of a field has one line if it fits, and so has each
-retrier, catcher and choice. Retriers, catchers and lists of names that do not fit are wrapped.
+Indentation is two spaces. A state has one line per field. The value of a field has one line if it fits, and so does
+each retrier, catcher and choice. Retriers, catchers and lists of names that do not fit are wrapped.
 """
 
 import json
@@ -17,7 +17,7 @@ _INDENT = "  "
 
 
 def main(*arguments: str) -> int:
-    """Format all definitions; with --check, name those that are not formatted, and change nothing."""
+    """Format all definitions; with --check, only name the unformatted ones."""
     texts = {path: path.read_text() for folder in FOLDERS for path in sorted(ROOT.glob(f"{folder}/*.asl.json"))}
     changed = {path: text for path, before in texts.items() if (text := formatted(before)) != before}
     for path, text in changed.items():
@@ -29,12 +29,12 @@ def main(*arguments: str) -> int:
 
 
 def formatted(text: str) -> str:
-    """A definition with our line breaks; its data and their order stay."""
+    """Format a definition; its data and their order stay."""
     return "\n".join(_lines("", json.loads(text), "")) + "\n"
 
 
 def _lines(key: str, value: Any, indent: str, comma: str = "") -> Iterator[str]:
-    """key: with its colon, or empty for an element of a list and for the whole."""
+    """Yield the lines of a value. key: with its colon, or empty for an element of a list and for the whole."""
     pieces = _pieces(value)
     line = f"{indent}{key}{' '.join(pieces)}{comma}"
     if len(pieces) == 1 or (_is_simple(value) and len(line) <= _WIDTH):
@@ -52,7 +52,7 @@ def _lines(key: str, value: Any, indent: str, comma: str = "") -> Iterator[str]:
 
 
 def _pieces(value: Any) -> list[str]:
-    """The text of a value, in pieces between which a line may break."""
+    """Split the text of a value into pieces between which a line may break."""
     if not isinstance(value, dict | list) or not value:
         return [_text(value)]
     begin, end = _brackets(value)
@@ -71,7 +71,7 @@ def _brackets(value: Any) -> tuple[str, str]:
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-    """The values in an object or a list, each after its key and a colon, or after nothing."""
+    """Return the values in an object or a list, each after its key and a colon, or after nothing."""
     if isinstance(value, dict):
         return [(f"{_text(name)}: ", part) for name, part in value.items()]
     return [("", part) for part in value]
@@ -89,7 +89,7 @@ def _wrapped(pieces: list[str], indent: str) -> Iterator[str]:
 
 
 def _is_simple(value: Any) -> bool:
-    """Whether a value may have one line: it has no state, no machine, and no list of several objects."""
+    """True if a value may have one line: it has no state, no machine, and no list of several objects."""
     match value:
         case dict():
             return value.keys().isdisjoint({"Type", "States"}) and all(map(_is_simple, value.values()))
@@ -101,7 +101,7 @@ def _is_simple(value: Any) -> bool:
 
 
 def _is_wrapped(value: Any) -> bool:
-    """Whether a value is a retrier, a catcher, or a list without objects and lists."""
+    """True if a value is a retrier, a catcher, or a list without objects and lists."""
     if isinstance(value, dict):
         return "ErrorEquals" in value
     return not any(isinstance(one, dict | list) for one in value)

@@ -34,7 +34,7 @@ AT_ONCE = "AtOnce"
 ROOT_NAME = "RootStackName"
 # CodeDeploy rolls back when one of these goes off, and does not start while one is on. All reset automatically.
 ALARMS = ("SagaFailedAlarm", "SagaTimedOutAlarm", "RecoveryFailedAlarm", "FunctionsThrottledAlarm")
-# Not the state machines' definitions, which are not part of a function's version.
+# Without the state machines' definitions, which are not part of a function's version.
 _SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
 
@@ -46,11 +46,11 @@ def gradual(
     leave: bool = False,
     elsewhere: frozenset[str] = frozenset(),
 ) -> Template:
-    """A template with an alias for each of its functions. CodeDeploy shifts the alias to a new `release`.
+    """Add an alias to each function of a template. CodeDeploy shifts the alias to a new `release`.
 
     release: a new value makes SAM publish versions, even if only a layer or a parameter changed.
     shift: how CodeDeploy shifts, or AT_ONCE for none.
-    leave: what called the alias calls the function again, except SAM's events.
+    leave: callers of the alias call the function again, except SAM's events.
     elsewhere: the template's parameters that are ARNs of functions of other stacks; see `crossings`.
     Raises ValueError if a function's ARN is part of a string, where it cannot be replaced by the alias.
     """
@@ -95,7 +95,7 @@ def _beside(file: Path) -> Path:
 
 
 def release_of(template: Template, parameters: Mapping[str, str], attempt: str = "", root: Path = ROOT) -> str:
-    """A hash that identifies a release: its sources, all parameters, and the previous attempt if that failed."""
+    """Hash that identifies a release: its sources, all parameters, and the previous attempt if that failed."""
     defaults = {name: str(body.get("Default", "")) for name, body in template["Parameters"].items()}
     effective = json.dumps({**defaults, **parameters}, sort_keys=True)
     return hashlib.sha256("\0".join([digest(_SOURCES, root=root), effective, attempt]).encode()).hexdigest()[:16]
@@ -109,7 +109,7 @@ def _names(template: Template) -> list[dict[str, str]]:
 def _led(
     body: Mapping[str, Any], functions: frozenset[str], elsewhere: frozenset[str], *, leave: bool
 ) -> dict[str, Any]:
-    """A resource that calls the alias, or a role that allows both: running executions keep their targets."""
+    """Make a resource call the alias, or a role allow both: running executions keep their targets."""
     if body["Type"] == "AWS::IAM::Role":
         return dict(_allowed(body, functions, elsewhere))
     return dict(_aliased(body, functions, leave=leave))
@@ -143,7 +143,7 @@ def _allowed(value: Any, functions: frozenset[str], elsewhere: frozenset[str]) -
 
 
 def _arns(resource: Any, functions: frozenset[str], elsewhere: frozenset[str]) -> list[Any]:
-    """A function's ARN without and with the alias, or the resource alone."""
+    """Return a function's ARN without and with the alias, or the resource alone."""
     match resource:
         case {"Ref": str(name)} if name in elsewhere:
             return [{"Ref": name + UNQUALIFIED}, {"Ref": name + QUALIFIED}]
@@ -167,7 +167,7 @@ def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -
 
 
 def _standing(stage: Stage) -> tuple[Mapping[str, str], str]:
-    """The stack's parameters, and the time of its last deployment if CodeDeploy rolled that back.
+    """Return the stack's parameters, and the time of its last deployment if CodeDeploy rolled that back.
 
     The versions of a failed attempt stay, and Lambda publishes no version that equals the last one, so a release must
     differ when it is tried again.

@@ -1,6 +1,6 @@
 """Renders the API's document into stacks/api.yaml: `python -m stepwise.deployment.openapi`.
 
-API Gateway gets the routes and who may call them. It validates no requests, so it gets no schemas.
+API Gateway gets the routes and their authorization. It validates no requests, so it gets no schemas.
 """
 
 import json
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def rendered(stack: str, document: Any) -> str:
-    """The stack's template with the document's routes in the place of its own."""
+    """Replace the routes of the stack's template by those of the document."""
     before, _, rest = stack.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     return "".join([before, _BEGIN, *_lines(document), _END, after])
@@ -41,7 +41,7 @@ def _lines(document: Any) -> Iterator[str]:
 
 
 def _operation(operation: Any) -> str:
-    # One of the ways in at a time: the stack's parameters choose.
+    # One way of authorization at a time: the stack's parameters choose.
     iam, jwt = operation["security"]
     scopes = f"[{{jwt: [{', '.join(jwt['jwt'])}]}}]"
     security = f"security: !If [HasJwtIssuer, {scopes}, [{{sigv4: {iam['sigv4']}}}]]"

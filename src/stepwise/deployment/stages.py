@@ -1,4 +1,4 @@
-"""The stages of samconfig.toml, each a stack with its parameters, and what is deployed."""
+"""Stages of samconfig.toml, each a stack with its parameters, and the deployed stacks."""
 
 import shlex
 import tomllib
@@ -15,7 +15,7 @@ _BUILT = ".aws-sam/build"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """built: the folder in which `sam build` leaves the template. parameters: set by `sam deploy`, by name."""
+    """A stage. built: the folder in which `sam build` leaves the template. parameters: set by `sam deploy`, by name."""
 
     name: str
     stack_name: str
@@ -35,7 +35,7 @@ class Deployed:
 
 
 def deployed(cloudformation: Any, stack_name: str) -> Deployed | None:
-    """The deployed stack; None if it does not exist. Raises botocore's errors."""
+    """Return the deployed stack; None if it does not exist. Raises botocore's errors."""
     try:
         stack = cloudformation.describe_stacks(StackName=stack_name)["Stacks"][0]
     except ClientError as error:
@@ -49,20 +49,23 @@ def deployed(cloudformation: Any, stack_name: str) -> Deployed | None:
 
 
 def stages() -> dict[str, Stage]:
-    """Every stage on AWS, by its name."""
+    """Return every stage on AWS, by its name."""
     configuration = tomllib.loads((ROOT / "samconfig.toml").read_text())
     tables = {name: body for name, body in configuration.items() if isinstance(body, dict)}
     return {name: _stage(name, body) for name, body in tables.items()}
 
 
 def stage_of(stack_name: str) -> Stage:
-    """The stage with this stack, or one without parameters. `prod` wins over `default`, which names the same stack."""
+    """Return the stage with this stack, or one without parameters.
+
+    `prod` wins over `default`, which names the same stack.
+    """
     found = [stage for stage in stages().values() if stage.stack_name == stack_name]
     return found[-1] if found else Stage("", stack_name, None)
 
 
 def pairs(overrides: str | list[str]) -> dict[str, str]:
-    """`NAME=VALUE` as `sam deploy` accepts it: a list, or one string with quotes. Raises ValueError otherwise."""
+    """Parse `NAME=VALUE` as `sam deploy` accepts it: a list, or one string with quotes. Raises ValueError otherwise."""
     found = shlex.split(overrides) if isinstance(overrides, str) else overrides
     if wrong := [pair for pair in found if "=" not in pair]:
         raise ValueError(f"{wrong[0]}: write NAME=VALUE")

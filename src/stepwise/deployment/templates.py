@@ -15,7 +15,7 @@ LOCATIONS = {"CodeUri", "ContentUri", "DefinitionUri"}
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML with CloudFormation's tags: `!GetAtt A.Arn` is {"Fn::GetAtt": ["A", "Arn"]}."""
+    """Loads YAML with CloudFormation's tags: `!GetAtt A.Arn` is {"Fn::GetAtt": ["A", "Arn"]}."""
 
 
 def _long_form(loader: _Loader, name: str, node: yaml.Node) -> Template:
@@ -45,6 +45,6 @@ def dump(template: Template) -> str:
 
 
 def of_type(template: Template, kind: str) -> dict[str, dict[str, Any]]:
-    """The properties of all resources of a type, by logical id."""
+    """Return the properties of all resources of a type, by logical id."""
     resources = template["Resources"]
     return {name: body.get("Properties", {}) for name, body in resources.items() if body["Type"] == kind}

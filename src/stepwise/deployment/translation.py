@@ -1,4 +1,4 @@
-"""The template as SAM translates it for a Region: what CloudFormation gets."""
+"""The template as SAM translates it for a Region, and CloudFormation gets it."""
 
 import copy
 import logging
@@ -24,7 +24,7 @@ logging.getLogger("samtranslator").setLevel(logging.CRITICAL)  # errors of the t
 
 
 def uploaded(template: Template, place: str = _PLACE) -> Template:
-    """The template as if its packages were in S3. A package's address depends only on its path."""
+    """Return the template as if its packages were in S3. A package's address depends only on its path."""
     template = copy.deepcopy(template)
     for kind, field in _UPLOADED.items():
         for name, properties in of_type(template, kind).items():
@@ -34,7 +34,7 @@ def uploaded(template: Template, place: str = _PLACE) -> Template:
 
 
 def translated(template: Template, region: str, parameters: Mapping[str, str] | None = None) -> Template:
-    """The template translated for a Region: plain resources. Raises samtranslator's InvalidDocumentException.
+    """Translate the template for a Region into plain resources. Raises samtranslator's InvalidDocumentException.
 
     Like samtranslator's `transform`, which takes the Region from the environment.
     """

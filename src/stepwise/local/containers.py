@@ -30,7 +30,7 @@ from .emulator.emulator import REGION, Emulator, LocalStackError, environment, f
 _BRIDGE = "docker0"
 _SECONDS = 300
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-# The name of a built template's copy. Beside the artefacts, to which its paths are relative.
+# Name of a built template's copy, next to the artifacts to which its paths are relative.
 _COPY = "containers.json"
 
 
@@ -40,7 +40,10 @@ class ContainersUnavailable(LocalStackError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """error: the class name of what the function raised. result: what it returned, as parsed JSON. log: its lines."""
+    """Result of an invocation.
+
+    error: the class name of what the function raised. result: its return value, as parsed JSON. log: its lines.
+    """
 
     error: str | None
     message: str
@@ -50,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """endpoint: of the stack. template: the built one.
+    """Runs functions. endpoint: the stack's endpoint. template: the built one.
 
     variables: a file of each function's variables, as sam reads it, in a folder for temporary files.
     handlers: logical ids of the functions by the names of their handlers.
@@ -62,7 +65,10 @@ class Containers:
     handlers: Mapping[str, str]
 
     def function(self, event: Path) -> str:
-        """The function for an event, by its file's name, which starts with the handler's. Raises LocalStackError."""
+        """Return the function for an event, by its file's name, which starts with the handler's.
+
+        Raises LocalStackError.
+        """
         fitting = [handler for handler in self.handlers if re.fullmatch(rf"{handler}(_\w+)?", event.stem)]
         if not fitting:
             raise LocalStackError(
@@ -85,7 +91,7 @@ class Containers:
 
     @contextmanager
     def kept(self) -> Iterator["KeptContainers"]:
-        """Containers that serve every call of a function, from its first one to the end of the block."""
+        """Keep containers that serve every call of a function, from its first one to the end of the block."""
         port, log = free_port(), self.variables.with_name("start-lambda.log")
         with log.open("w") as output:
             process = subprocess.Popen(
@@ -135,7 +141,7 @@ class KeptContainers:
         return _answer(text, self.log.read_text()[before:])
 
     def _wait_until_ready(self) -> None:
-        """Raises ConnectionError unless sam listens before the deadline."""
+        """Wait until sam listens. Raises ConnectionError after the deadline."""
         deadline = time.monotonic() + _SECONDS
         while self.process.poll() is None and time.monotonic() < deadline:
             with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", self.port)):
@@ -165,7 +171,7 @@ def containers(emulator: Emulator, template: Path | None = None) -> Iterator[Con
 
 
 def host_address() -> str:
-    """The host's address on Docker's bridge. Raises ContainersUnavailable."""
+    """Return the host's address on Docker's bridge. Raises ContainersUnavailable."""
     if not shutil.which("docker"):
         raise ContainersUnavailable("there is no docker on PATH")
     ended = _docker("version", "--format", "{{.Server.Version}}")
@@ -186,7 +192,7 @@ def _docker(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _functions(endpoint: str) -> dict[str, dict[str, Any]]:
-    """Handler and Variables of each deployed function, by its logical id."""
+    """Return Handler and Variables of each deployed function, by its logical id."""
     session = boto3.Session("test", "test", region_name=REGION)
     functions = session.client("lambda", endpoint_url=endpoint)
     names = {
@@ -203,7 +209,7 @@ def _configuration(functions: Any, name: str) -> dict[str, Any]:
 
 
 def _template(built: Path, variables: Mapping[str, str]) -> Path:
-    """Copies of the built templates with these variables in all functions: sam sets no others. Returns the root."""
+    """Copy the built templates with these variables in all functions: sam sets no others. Returns the root."""
     for _, template in copies(built, _COPY):
         functions = template.get("Globals", {}).get("Function")
         if functions:

@@ -29,7 +29,7 @@ DEPLOY = (
     *("--capabilities", *_CAPABILITIES, "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
 )
 """Options of every local `sam deploy`."""
-# The simulator's instances get their ids when they are created, so none can be listed before.
+# The simulator's instances get their ids at creation, so none can be listed before.
 _ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 
@@ -45,9 +45,9 @@ def deploy(
 ) -> None:
     """Build what has changed and deploy the template. sam's output goes to `log`.
 
-    name: of the stack. template: a file, from the project's folder; by default its template.yaml. parameters, more:
+    name: the stack's name. template: a file, from the project's folder; by default its template.yaml. parameters, more:
     those that differ from the defaults. Raises LocalStackError with the end of the log. Concurrent deployments wait
-    for each other: they share a build.
+    for each other, because they share a build.
     """
     file = _file(template)
     with locked("build.lock"):
@@ -57,7 +57,7 @@ def deploy(
 
 
 def _file(template: str | Path | None) -> Path:
-    """The template's file. Raises LocalStackError if there is none."""
+    """Return the template's file. Raises LocalStackError if there is none."""
     names = [template] if template else _TEMPLATES
     found = next((ROOT / name for name in names if (ROOT / name).is_file()), None)
     if not found:
@@ -66,7 +66,7 @@ def _file(template: str | Path | None) -> Path:
 
 
 def _for_any_stack(file: Path) -> dict[str, str]:
-    """Parameters that every local deployment needs, of those that the template has."""
+    """Return the parameters that every local deployment needs and the template has."""
     needed = {"Architecture": architecture(), "ConnectInstanceArns": _ANY_INSTANCE}
     declared = yaml_parse(file.read_text()).get("Parameters") or {}
     return {name: value for name, value in needed.items() if name in declared}
@@ -77,7 +77,10 @@ def _given(parameters: Mapping[str, str]) -> list[str]:
 
 
 def overrides(parameters: Mapping[str, str]) -> list[str]:
-    """Parameters for `sam deploy`. Without quotes, sam rejects an empty value, and cuts a value at its first space."""
+    """Format parameters for `sam deploy`.
+
+    Without quotes, sam rejects an empty value, and cuts a value at its first space.
+    """
     return [f'{name}="{value.replace('"', '\\"')}"' for name, value in parameters.items()]
 
 
@@ -104,7 +107,10 @@ def _build(endpoint: str, log: Path, file: Path) -> None:
 
 
 def _sources(file: Path) -> list[Path]:
-    """What a build reads: in another application, all of the template's folder but environments and hidden folders."""
+    """Return the inputs of a build.
+
+    In another application: all of the template's folder except environments, hidden folders.
+    """
     if has_application() and file.is_relative_to(ROOT):
         return [file, *(ROOT / name for name in _SOURCES)]
     left_out = {"node_modules", "__pycache__"}
@@ -112,9 +118,9 @@ def _sources(file: Path) -> list[Path]:
 
 
 def packed(built: Path) -> None:
-    """Make `sam deploy` faster, which zips each function's folder by itself.
+    """Make `sam deploy` faster, which zips each function's folder separately.
 
-    In the copies of the built templates, functions and layers with the same content have one archive.
+    In the copies of the built templates, functions and layers with the same content share one archive.
     """
     for folder, template in copies(built, PACKED):
         for resource in template["Resources"].values():
@@ -142,7 +148,7 @@ def copies(built: Path, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _archive(folder: Path, to: Path) -> Path:
-    """The archive of a folder, the same for the same sources."""
+    """Archive a folder; the same sources give the same archive."""
     archive = to / f"{digest(['.'], root=folder)}.zip"
     if not archive.exists():
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
@@ -152,7 +158,7 @@ def _archive(folder: Path, to: Path) -> Path:
 
 
 def architecture() -> str:
-    """Lambda's name of this machine's architecture. Raises LocalStackError if it has none."""
+    """Return Lambda's name of this machine's architecture. Raises LocalStackError if it has none."""
     machine = platform.machine().lower()
     if machine not in _ARCHITECTURES:
         raise LocalStackError(f"Lambda does not support this machine's architecture ({machine})")
@@ -160,7 +166,7 @@ def architecture() -> str:
 
 
 def digest(sources: Iterable[str | Path], salt: str = "", root: Path = ROOT) -> str:
-    """The SHA-256 of files and folders below `root`, with their names."""
+    """Return the SHA-256 of files and folders below `root`, with their names."""
     digest = hashlib.sha256(salt.encode())
     for path in sorted(_files(root / source for source in sources)):
         digest.update(os.path.relpath(path, root).encode() + b"\0" + path.read_bytes() + b"\0")
@@ -173,7 +179,7 @@ def _files(found: Iterable[Path]) -> list[Path]:
 
 
 def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str, Any]]:
-    """Every resource of a deployed stack and its nested stacks, as CloudFormation lists them."""
+    """Yield every resource of a deployed stack and its nested stacks, as CloudFormation lists them."""
     for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
         for one in page["StackResourceSummaries"]:
             if one["ResourceType"] == "AWS::CloudFormation::Stack":
@@ -183,7 +189,7 @@ def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str
 
 
 def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:
-    """Environment in which the project's SAM CLI uses the local stack.
+    """Return an environment in which the project's SAM CLI uses the local stack.
 
     temporary: a folder to remove afterward. sam leaves an empty folder there for each archive that it uploads.
     """
@@ -212,7 +218,7 @@ def require(template: str | Path | None) -> None:
 def _sam(endpoint: str, log: Path, command: str, *arguments: str) -> None:
     with log.open("a") as output, tempfile.TemporaryDirectory() as temporary:
         ended = subprocess.run(
-            # An empty file of settings, as those of the project are for AWS.
+            # An empty settings file, because the project's settings are for AWS.
             ["sam", command, "--config-file", _no_settings(), *arguments],
             cwd=ROOT,
             env=sam_environment(endpoint, temporary),

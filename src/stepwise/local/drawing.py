@@ -1,4 +1,7 @@
-"""Rich's tables, texts and progress through the door of output. No module draws with Rich's own Console or Text."""
+"""Rich's tables, texts and progress bars, printed through stepwise.local.terminal.
+
+No other module draws with Rich's own Console or Text.
+"""
 
 import sys
 from collections.abc import Iterable
@@ -12,7 +15,7 @@ from .terminal import door, readable
 
 
 class Text(rich.text.Text):
-    """A text in which every character is seen. Rich drops some control characters, and passes on the others."""
+    """A text in which every character is visible. Rich drops some control characters, and passes on the others."""
 
     def __init__(self, text: str = "", *arguments: Any, **options: Any) -> None:
         super().__init__(readable(text), *arguments, **options)
@@ -34,5 +37,5 @@ class Screen(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            # Rich itself makes what controls the terminal.
+            # Rich itself creates the terminal's control sequences.
             yield segment if segment.control else Segment(readable(segment.text), segment.style)

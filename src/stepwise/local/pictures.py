@@ -30,19 +30,19 @@ def main() -> None:
 
 
 def documents() -> list[Path]:
-    """The documents that may have a picture."""
+    """Return the documents that may have a picture."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def with_pictures(text: str) -> str:
-    """A document with its pictures and tables redrawn."""
+    """Redraw a document's pictures and tables."""
     text = _PICTURE.sub(lambda match: f"{match[1]}{_drawn(match[2], match[3])}{match[4]}", text)
     text = _STATES.sub(lambda match: f"{match[1]}{_table(_states(match[2]))}{match[3]}", text)
     return _FUNCTIONS.sub(lambda match: f"{match[1]}{_table(_functions())}{match[2]}", text)
 
 
 def drawn_in(text: str) -> set[str]:
-    """The state machines in a document's pictures, by file name."""
+    """Return the state machines in a document's pictures, by file name."""
     return {match[2] for match in _PICTURE.finditer(text)}
 
 
@@ -101,7 +101,7 @@ def _node(name: str, state: State) -> Iterator[str]:
 
 
 def _ways(state: State) -> list[tuple[str, str]]:
-    """The transitions of a state: label and next state. Next and Catch to the same state are one transition."""
+    """Return the transitions of a state: label and next state. Next and Catch to the same state are one transition."""
     caught = {catcher["Next"]: _errors(catcher) for catcher in state.get("Catch", [])}
     following = state.get("Next")
     ways = [(_condition(choice), choice["Next"]) for choice in state.get("Choices", [])]

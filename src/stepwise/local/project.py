@@ -14,7 +14,7 @@ _APPLICATION = (Path("functions"), Path("layers", "idempotency"))
 
 
 class ApplicationMissing(Exception):
-    """A command of the Stepwise application, in a project without its code. The message says what to do."""
+    """A command of the Stepwise application was called in a project without its code. The message says what to do."""
 
 
 def _found() -> Path:
@@ -32,11 +32,11 @@ def _upwards() -> Iterator[Path]:
 
 
 ROOT = _found()
-"""The folder: the named one, else that of the checkout, else the nearest with a template at or above this one."""
+"""The project's folder: the named one, else the checkout's, else the nearest with a template at or above this one."""
 
 
 def has_application() -> bool:
-    """Whether the project is the Stepwise application, whose commands import its deployed code."""
+    """True if the project is the Stepwise application, whose commands import its deployed code."""
     return all((ROOT / folder).is_dir() for folder in (*_APPLICATION, Path("functions", "ordering")))
 
 

@@ -1,4 +1,4 @@
-"""The door of output: whatever a program prints passes here, so that no terminal obeys the data in it."""
+"""The door of output: all output of a program passes here, so that no terminal obeys control characters in data."""
 
 import io
 import os
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
-# As runtime.text has it for deployed code, which the tools do not import; tests/contract/test_text.py compares them.
+# As in runtime.text for deployed code, which the tools do not import; tests/contract/test_text.py compares them.
 UNSAFE_TO_PRINT = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160\u17b4-\u17b5"
     "\u180e\u200b\u200e-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufeff\uffa0"
@@ -19,7 +19,7 @@ UNSAFE_TO_PRINT = re.compile(
     "\U000bfffe-\U000bffff\U000cfffe-\U000cffff\U000dfffe-\U000e00ff\U000e01f0-\U000e0fff"
     "\U000efffe-\U0010ffff]"
 )
-"""Matches a character that controls a terminal, reorders its text or is hidden, also tab and line feed."""
+"""Matches a character that controls a terminal, reorders its text or is hidden, including tab and line feed."""
 BROKEN_PIPE = 141
 """Exit code if the reader of the output, such as `head`, has ended: 128 and the number of SIGPIPE."""
 
@@ -30,7 +30,7 @@ def _escape(one: str) -> str:
 
 
 def readable(text: str, escape: Callable[[str], str] = _escape) -> str:
-    """The text with an escape, such as `\\x1b`, for each character that a terminal obeys or hides, but line ends."""
+    r"""Escape each character that a terminal obeys or hides, except line ends: `\x1b`."""
     if not isinstance(text, str):
         raise TypeError("text is expected")
     if text.isascii() and text.isprintable():
@@ -39,8 +39,9 @@ def readable(text: str, escape: Callable[[str], str] = _escape) -> str:
 
 
 class Door(io.TextIOBase):
-    """A text stream. styled: writes to the same place what a program has styled, whose data it has made readable.
+    """A text stream.
 
+    styled: writes text that a program has styled, and whose data it has made readable, to the same place.
     A character that the stream's encoding lacks is written as an escape. A reader that has ended ends the program.
     """
 
@@ -62,7 +63,7 @@ class Door(io.TextIOBase):
         return "backslashreplace"
 
     def write(self, text: str) -> int:
-        # A library finds out what a stream takes by writing nothing.
+        # Libraries probe a stream by writing nothing.
         if shown := self._shown(text):
             self._sent(lambda: self._stream.write(shown))
         return len(text)
@@ -94,7 +95,7 @@ class Door(io.TextIOBase):
         try:
             send()
         except OSError as error:
-            # What is left in the buffer would fail again at the end of the process.
+            # The rest of the buffer would fail again at the end of the process.
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
             if isinstance(error, BrokenPipeError):
@@ -103,14 +104,14 @@ class Door(io.TextIOBase):
 
 
 def install() -> None:
-    """From now on, standard output and standard error of this process are doors."""
+    """Replace standard output and standard error of this process by doors."""
     sys.stdout, sys.stderr = door(sys.stdout), door(sys.stderr)
     # Python styles a traceback before it writes it.
     os.environ["PYTHON_COLORS"] = "0"
 
 
 def door(stream: TextIO | None) -> Any:
-    """The stream as a door. Without a stream, as after `>&-`, what is written is dropped."""
+    """Wrap the stream in a door. Without a stream, as after `>&-`, output is dropped."""
     if isinstance(stream, Door):
         return stream
     return Door(stream if stream is not None else cast("TextIO", open(os.devnull, "w")))

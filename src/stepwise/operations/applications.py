@@ -23,14 +23,14 @@ from .recovery import NothingToRecover
 from .stack import Row, Stack
 
 _ERRORS = {one.__name__: one for one in (InvalidApplication, PayloadMismatch)}
-# Of an account that is set up with all its retries.
+# Timeout for an account that is set up with all its retries.
 _MAX_SECONDS = 9_600
 _RECOVERY_SECONDS, _FINALIZED_SECONDS = 43_200, 10
-"""The life of account-recovery."""
+"""Maximum duration of account-recovery."""
 
 
 class ApplicationNotFound(CommandError):
-    """There is no such application."""
+    """The application does not exist."""
 
 
 class DocumentChanged(CommandError):
@@ -39,9 +39,10 @@ class DocumentChanged(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What operators see of an application; not who applies. flags: why it is or was reviewed. reason: of its end.
+    """An application as operators see it, without the applicant.
 
-    document_version: of the document that was checked; a reviewer looks at this one, even if it was replaced since.
+    flags: why it is or was reviewed. reason: why it ended.
+    document_version: version of the checked document; a reviewer reads this one, even if it was replaced since.
     """
 
     application_id: str
@@ -71,7 +72,7 @@ class Summary:
 
 
 def submit(stack: Stack, document: Any, file: Path | None = None) -> dict[str, str]:
-    """Upload the document, if one is given, and submit the application. Returns what SubmitApplication answers.
+    """Upload the document, if one is given, and submit the application. Returns SubmitApplication's result.
 
     The document of another application, or of one that is decided, is not replaced.
     Raises InvalidApplication before anything is uploaded, DocumentChanged, PayloadMismatch, FunctionFailed.
@@ -108,12 +109,15 @@ def _takes_document(standing: Row, request: SubmitRequest) -> bool:
 
 
 def view(stack: Stack, application_id: str) -> Summary:
-    """An application, read consistently. Raises ApplicationNotFound."""
+    """Read an application, consistently. Raises ApplicationNotFound."""
     return Summary.of(_row(stack, application_id))
 
 
 def follow(stack: Stack, application_id: str, seconds: float = _MAX_SECONDS) -> Iterator[Summary]:
-    """Yield the application until it is decided. Raises ApplicationNotFound, StillRunning; the application goes on."""
+    """Yield the application until it is decided.
+
+    Raises ApplicationNotFound, StillRunning; the application continues.
+    """
     for _ in patiently(seconds):
         seen = view(stack, application_id)
         yield seen
@@ -123,7 +127,7 @@ def follow(stack: Stack, application_id: str, seconds: float = _MAX_SECONDS) -> 
 
 
 def recover(stack: Stack, application_id: str) -> str:
-    """Start account-recovery, or find the one that is running. Returns the name of its execution.
+    """Start account-recovery, or find the running one. Returns the name of its execution.
 
     The saga's input is the id alone, so it is known even if no execution has it any more.
     Raises ApplicationNotFound; NothingToRecover if the account-setup has not begun, is running or has succeeded.
@@ -137,7 +141,7 @@ def recover(stack: Stack, application_id: str) -> str:
 def recovered(stack: Stack, application_id: str, name: str) -> tuple[Execution, Summary]:
     """Wait until the recovery of this name has ended, and until its finalization shows that nothing is left.
 
-    Finalization follows the end asynchronously, by an event. Raises StillRunning; the recovery goes on.
+    Finalization follows the end asynchronously, by an event. Raises StillRunning; the recovery continues.
     """
     try:
         last = ended(stack, name, seconds=_RECOVERY_SECONDS, output=f"{ACCOUNT_SETUP.recovery}Arn")
@@ -152,7 +156,7 @@ def recovered(stack: Stack, application_id: str, name: str) -> tuple[Execution, 
 
 
 def listed(stack: Stack, status: str, last: int) -> list[Summary]:
-    """The last applications, the newest first. status: of these only; empty for all."""
+    """Return the last applications, newest first. status: only these; empty for all."""
     found = (Summary.of(row) for row in stack.rows("ApplicationsTable"))
     matching = [one for one in found if status in ("", one.status)]
     return sorted(matching, key=lambda one: one.submitted_at, reverse=True)[:last]

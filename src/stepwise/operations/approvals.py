@@ -1,4 +1,4 @@
-"""Approvals for operators and reviewers: list, look at, decide. The same for the local stack and for AWS."""
+"""Approvals for operators and reviewers: list, show, decide. The same for the local stack and for AWS."""
 
 from datetime import timedelta
 
@@ -26,17 +26,17 @@ _ERRORS = {
     one.__name__: one
     for one in (AlreadyDecided, ApprovalCancelled, ApprovalExpired, ApprovalNotFound, InvalidDecision, OwnRequest)
 }
-# Records are only read here.
+# This module only reads records.
 _NO_LIFETIME = timedelta()
 
 
 def waiting(stack: Stack, group: str = "") -> list[Approval]:
-    """What waits for a decision, of a group or of all; what is due first comes first."""
+    """Return waiting approvals, of a group or of all, by due time."""
     return sorted(_table(stack).waiting(group or None), key=lambda approval: approval.due_at)
 
 
 def view(stack: Stack, approval_id: str) -> Approval:
-    """An approval, read consistently, without its tokens. Raises ApprovalNotFound."""
+    """Read an approval consistently, without its tokens. Raises ApprovalNotFound."""
     found = _table(stack).find(approval_id) if "#" not in approval_id else None
     if found is None:
         raise ApprovalNotFound(f"{approval_id}: no such approval", see=("approvals", "list"))

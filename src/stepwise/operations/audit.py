@@ -1,4 +1,4 @@
-"""The audit of orders by command, and what the audits of the sweeps noted."""
+"""The audit of orders by command, and the findings of the sweeps' audits."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from .stack import Stack
 
 
 def contradictions(stack: Stack, since: datetime) -> Iterator[Contradiction]:
-    """Confirmed orders since then that lack the effect of a step, and all effects of steps that no order accounts for.
+    """Yield confirmed orders since then that lack the effect of a step, and all effects without an order.
 
     Raises StoreUnavailable if DynamoDB throttles too long.
     """
@@ -21,12 +21,12 @@ def contradictions(stack: Stack, since: datetime) -> Iterator[Contradiction]:
 
 
 def noted(stack: Stack) -> list[Contradiction]:
-    """What the sweeps found, as far as it is still so. Raises as `contradictions`."""
+    """Return the sweeps' findings that still hold. Raises as `contradictions`."""
     return audit_of(stack).noted()
 
 
 def audit_of(stack: Stack) -> Audit:
-    """The audit of a stack's tables."""
+    """Return the audit of a stack's tables."""
     # The tables of added steps are in the output `StepTables` alone.
     tables = {**json.loads(stack.outputs["StepTables"]), **stack.outputs}
     return Audit(stack.dynamodb, tables, stack.outputs["IdempotencyTable"])

@@ -1,4 +1,4 @@
-"""What an execution is about, in the words of its business. Most are named by it; commands and tasks by a digest."""
+"""The business key of an execution. Most executions are named after it; commands and tasks after a digest."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ DIGESTED = ("Command", "Task")
 
 
 def names(text: str) -> list[str]:
-    """What the names of executions contain that are about a business key, or a part of one.
+    """Return substrings that appear in the names of executions with a business key, or a part of one.
 
     text: a part of a name; `TENANT_CODE/SK` or `TENANT_CODE/SK@VERSION` of a command; `TENANT_CODE/TASK_ID`.
     """
@@ -28,7 +28,7 @@ def names(text: str) -> list[str]:
 
 
 def of(machine: str, name: str, document: str) -> str:
-    """The business key of an execution. document: its input, as JSON text."""
+    """Return the business key of an execution. document: its input, as JSON text."""
     given = _parsed(document)
     try:
         if machine == "Command":

@@ -1,8 +1,8 @@
-"""Who calls, for the audit trail."""
+"""The caller, for the audit trail."""
 
 from .stack import Stack
 
 
 def caller(stack: Stack) -> str:
-    """The ARN of the caller."""
+    """Return the ARN of the caller."""
     return str(stack.client("sts").get_caller_identity()["Arn"])

@@ -1,4 +1,4 @@
-"""Why an execution, or one of its states, failed."""
+"""Causes of failed executions, or of their failed states."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,10 @@ from idempotency.payloads import read_json
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """error: the class name. message: its sentence, which may be empty. times: how often in a row it happened."""
+    """A cause. error: the class name. message: its sentence, which may be empty.
+
+    times: how often in a row it happened.
+    """
 
     error: str
     message: str = ""
@@ -24,7 +27,7 @@ class Cause:
 
 
 def message_of(cause: str) -> str:
-    """The sentence in a cause: of a function's error, of an error that a Catch stored, or the text itself."""
+    """Return the sentence in a cause: of a function's error, of an error that a Catch stored, or the text itself."""
     document = _parsed(cause)
     if isinstance(document, dict) and "errorMessage" in document:
         return str(document["errorMessage"])

@@ -25,10 +25,10 @@ from .stack import Stack
 from .targets import targets_of
 from .values import utc_time
 
-# Of a version that a person names.
+# Pattern of a version that a person names.
 _MAX_DIGITS = 10
 MAX_SHOWN = 100
-"""Versions of one key: as many as one call reads."""
+"""Maximum versions of one key: as many as one call reads."""
 _ERRORS = {
     one.__name__: one
     for one in (
@@ -44,7 +44,7 @@ _ERRORS = {
 
 
 class KeyNotFound(CommandError):
-    """Nothing was published for the key."""
+    """Nothing was ever published for the key."""
 
 
 class _Named(Struct, frozen=True):
@@ -57,7 +57,7 @@ _parse_named = parser(_Named, errors.InvalidCommand, "the key")
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """Everything about one key. commands: by version; those that have expired are missing.
+    """Everything about one key. commands: by version; expired ones are missing.
 
     shown: the version that each target shows, by its name; 0 for none.
     """
@@ -67,7 +67,7 @@ class KeyView:
     shown: Mapping[str, int]
 
     def standing(self, version: int) -> str:
-        """What the version does, or waits for."""
+        """Describe the state of the version, or what it waits for."""
         gate = self.gate
         if version <= gate.finished:
             return "done"
@@ -77,7 +77,7 @@ class KeyView:
         return f"{dead}waits for {version - 1}"
 
     def remark(self, target: str) -> str:
-        """Why a target shows another version than the data have; empty if it shows theirs."""
+        """Explain why a target shows another version than the data; empty if it shows the same."""
         gate, shown = self.gate, self.shown[target]
         if target in gate.lagging:
             return "lags behind"
@@ -89,7 +89,7 @@ class KeyView:
 
     @property
     def decisions(self) -> list[tuple[int, Decision]]:
-        """What operators decided, each with its version, the oldest first."""
+        """The decisions of operators, each with its version, oldest first."""
         entries = [
             (version, Decision(**{name: entry["M"][name]["S"] for name in ("move", "by", "reason", "at")}))
             for version, row in self.commands.items()
@@ -100,7 +100,7 @@ class KeyView:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A key that a person should look at. since: ISO 8601. error: of the dead version, if it blocks the key."""
+    """A key that needs attention. since: ISO 8601. error: the dead version's error, if it blocks the key."""
 
     gate: Gate
     since: str
@@ -115,17 +115,17 @@ def parse_key(text: str) -> Key:
 
 
 def name_of(key: Key) -> str:
-    """The key as `parse_key` reads it."""
+    """Format the key as `parse_key` reads it."""
     return f"{key.pk.removeprefix('TENANT#')}/{key.sk}"
 
 
 def tables(stack: Stack) -> Tables:
-    """The physical names of the tables of commands."""
+    """Return the physical names of the tables of commands."""
     return Tables(*(stack.outputs[f"{name}Table"] for name in ("Commands", "Gates", "Data", "History")))
 
 
 def publish(stack: Stack, document: Any) -> dict[str, Any]:
-    """What PublishCommand answers.
+    """Call PublishCommand and return its result.
 
     Raises InvalidCommand, VersionConflict, VersionGap, PendingCommand, AttributesTooLarge: nothing is written.
     Raises FunctionFailed.
@@ -135,9 +135,9 @@ def publish(stack: Stack, document: Any) -> dict[str, Any]:
 
 
 def follow(stack: Stack, key: Key, version: int, *, seconds: float = 3600) -> Iterator[KeyView]:
-    """Yield what is known of a key until the version has ended, or a dead one is in its way.
+    """Yield the state of a key until the version has ended, or a dead one is in its way.
 
-    Raises StillRunning; the command goes on.
+    Raises StillRunning; the command continues.
     """
     for _ in patiently(seconds):
         seen = view(stack, key, last=1)
@@ -148,7 +148,7 @@ def follow(stack: Stack, key: Key, version: int, *, seconds: float = 3600) -> It
 
 
 def view(stack: Stack, key: Key, *, last: int = 20) -> KeyView:
-    """Read everything about a key. last: how many of its versions; those that are not done count extra, up to 100.
+    """Read everything about a key. last: how many of its versions; unfinished ones count extra, up to 100.
 
     Raises KeyNotFound.
     """
@@ -162,17 +162,17 @@ def view(stack: Stack, key: Key, *, last: int = 20) -> KeyView:
 
 
 def blocked(stack: Stack) -> list[Listed]:
-    """Keys whose next version is dead, the oldest first."""
+    """Return keys whose next version is dead, oldest first."""
     return [Listed(gate, since, _error(stack, gate)) for gate, since in _index(stack, PENDING_SINCE) if gate.blocked]
 
 
 def pending(stack: Stack) -> list[Listed]:
-    """Keys with a version that has not finished, the oldest first; also those that a dead version blocks."""
+    """Return keys with an unfinished version, oldest first, including keys blocked by a dead version."""
     return [Listed(gate, since) for gate, since in _index(stack, PENDING_SINCE)]
 
 
 def lagging(stack: Stack) -> list[Listed]:
-    """Keys of which a target could not follow, the oldest first."""
+    """Return keys with a lagging target, oldest first."""
     return [Listed(gate, since) for gate, since in _index(stack, LAGGING_SINCE)]
 
 
@@ -203,7 +203,7 @@ def _index(stack: Stack, index: str) -> list[tuple[Gate, str]]:
 
 
 def _commands(stack: Stack, key: Key, versions: Sequence[int]) -> dict[int, CommandRow]:
-    """The rows of these versions that have not expired, up to 100."""
+    """Return the rows of these versions that have not expired, up to 100."""
     commands = tables(stack).commands
     rows = read_rows(stack.dynamodb, [(commands, key.at(version)) for version in versions])
     return {version: CommandRow(row) for version, row in zip(versions, rows, strict=True) if row}
@@ -214,12 +214,12 @@ def _error(stack: Stack, gate: Gate) -> str:
 
 
 def error_of(row: CommandRow) -> str:
-    """The error of a command that failed, as text; empty without one."""
+    """Return the error of a failed command as text; empty without one."""
     return ": ".join(row.error[name] for name in ("type", "message") if row.error.get(name))
 
 
 class NoSuchVersion(CommandError):
-    """The entity was not there then, or the version has not finished."""
+    """The entity did not exist then, or the version has not finished."""
 
 
 def parse_moment(text: str) -> Moment:
@@ -228,7 +228,7 @@ def parse_moment(text: str) -> Moment:
 
 
 def as_of(stack: Stack, tables: Tables, key: Key, moment: Moment) -> dict[str, Any]:
-    """The entity as it was when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
+    """Return the entity when this version had finished or was skipped, or at this time. Raises NoSuchVersion."""
     try:
         return reading.as_of(stack.dynamodb, tables, key, moment)
     except reading.NoSuchVersion as error:
@@ -236,7 +236,7 @@ def as_of(stack: Stack, tables: Tables, key: Key, moment: Moment) -> dict[str, A
 
 
 def export(stack: Stack, tables: Tables, kind: str) -> Iterator[dict[str, Any]]:
-    """Every entity of a type, also those that are deleted, each as it was when it was read."""
+    """Yield every entity of a type, including deleted ones, each as it was when it was read."""
     pages = stack.dynamodb.get_paginator("scan").paginate(
         TableName=tables.data,
         FilterExpression="#type = :type",

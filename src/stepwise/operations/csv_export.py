@@ -1,4 +1,4 @@
-"""Entities of a type as a CSV file that an import accepts, and that changes nothing when it is imported."""
+"""Entities of a type as a CSV file that an import accepts, and whose import changes nothing."""
 
 import io
 from collections.abc import Iterator
@@ -23,24 +23,24 @@ _TENANT = "TENANT#"
 
 
 class SeveralTenants(CommandError):
-    """A file has the rows of one tenant."""
+    """Several tenants have entities, but a file has the rows of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedRow:
-    """line: None if a file cannot hold the entity, because of its key or of a value."""
+    """A row. line: None if a file cannot hold the entity, because of its key or of a value."""
 
     key: Key
     line: str | None
 
 
 def header(kind: str) -> str:
-    """The first line: the columns of a type, and GUARD. Raises InvalidImport if no file can hold it."""
+    """Return the first line: the columns of a type, and GUARD. Raises InvalidImport if no file can hold it."""
     return f"{','.join(_layout(kind).names)}\n"
 
 
 def tenant_of(stack: Stack, tables: Tables, kind: str) -> str:
-    """The only tenant with entities of a type; "" if there are none. Raises SeveralTenants."""
+    """Return the only tenant with entities of a type; "" if there are none. Raises SeveralTenants."""
     pages = stack.dynamodb.get_paginator("scan").paginate(
         TableName=tables.data,
         ProjectionExpression="pk",
@@ -55,7 +55,7 @@ def tenant_of(stack: Stack, tables: Tables, kind: str) -> str:
 
 
 def rows(stack: Stack, tables: Tables, kind: str, tenant_code: str) -> Iterator[ExportedRow]:
-    """The entities of a type and a tenant that are not deleted, by key, each as it was when it was read."""
+    """Yield the entities of a type and a tenant that are not deleted, by key, each as it was when it was read."""
     layout = _layout(kind)
     pages = stack.dynamodb.get_paginator("query").paginate(
         TableName=tables.data,
@@ -81,7 +81,7 @@ def _layout(kind: str) -> Layout:
 
 
 def _line(layout: Layout, document: Document) -> str | None:
-    """The row of an entity. None if an import of it would change the entity, or refuse it."""
+    """Return the row of an entity. None if an import of it would change the entity, or refuse it."""
     values = {**document.attributes, CODE_COLUMN: document.code, NAME_COLUMN: document.name}
     cells = [_cell(values.get(name)) for name in layout.names if name != GUARD.name]
     guarded = any(safe(cell) != cell for cell in cells)

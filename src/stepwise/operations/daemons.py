@@ -9,7 +9,7 @@ from threading import Thread
 
 
 def started[R](call: Callable[[], R]) -> Future[R]:
-    """Call a function in a thread of its own."""
+    """Call a function in a separate thread."""
     done = Future[R]()
     done.set_running_or_notify_cancel()
     Thread(target=_run, args=(done, call), daemon=True).start()
@@ -17,7 +17,7 @@ def started[R](call: Callable[[], R]) -> Future[R]:
 
 
 def mapped[T, R](call: Callable[[T], R], items: Sequence[T], at_once: int) -> list[R]:
-    """What a function returns for each item, `at_once` of them in parallel. Raises the first item's error."""
+    """Return a function's results for the items, `at_once` of them in parallel. Raises the first item's error."""
     results = [Future[R]() for _ in items]
     todo = deque(zip(results, items, strict=True))
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 type Word = str | tuple[str, ...]
-"""Of a suggested command: one of its words or arguments; a tuple is an option, with its value if it has one."""
+"""A word or an argument of a suggested command; a tuple is an option, with its value if it has one."""
 
 
 class CommandError(Exception):
     """The command cannot continue. Its message says why or what to do, and is shown without a traceback.
 
-    see: a command of `stepwise` that goes on from here, without the options that choose the stack.
+    see: a command of `stepwise` that continues from here, without the options that choose the stack.
     """
 
     def __init__(self, message: str, see: Sequence[Word] = ()) -> None:
@@ -19,7 +19,7 @@ class CommandError(Exception):
 
 
 class StillRunning(CommandError, TimeoutError):
-    """The command has waited long enough. What it waited for goes on without it."""
+    """The command has waited long enough. The operation continues without it."""
 
 
 type Kind = Literal["failed", "invalid", "not_found", "refused", "unavailable", "still_running", "defect"]
@@ -36,7 +36,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def kind(error: BaseException) -> Kind:
-    """The kind of an error; `defect` for one that no caller expects."""
+    """Return the kind of an error; `defect` for one that no caller expects."""
     return next((found for one in type(error).__mro__ if (found := _kind_of(one.__name__))), "defect")
 
 

@@ -25,7 +25,7 @@ RUNNING, SUCCEEDED = "RUNNING", "SUCCEEDED"
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """input: as JSON text. error and cause: the first error, if it failed. ended: None while it runs."""
+    """An execution. input: as JSON text. error and cause: the first error, if it failed. ended: None while it runs."""
 
     status: str
     input: str
@@ -48,12 +48,12 @@ class Execution:
 
     @property
     def last(self) -> Cause | None:
-        """The last state that failed: of a recovery, or of compensations that gave up, the one to look at."""
+        """The last failed state: for a recovery, or compensations that gave up, the one to look at."""
         return next((visit.cause for visit in reversed(self.states) if visit.failed), None) or self.why
 
 
 def execution_arn(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> str:
-    """The ARN of an execution of the state machine that an output of the stack names."""
+    """Build the ARN of an execution of the state machine that an output of the stack names."""
     return arn_of(stack.outputs[output], name)
 
 
@@ -77,7 +77,7 @@ def execution(stack: Stack, name: str, *, output: str = "OrderSagaArn") -> Execu
 
 
 def find(stack: Stack, machine: str, name: str) -> Execution | None:
-    """The execution of this name, if there is one. machine: the logical id of the state machine."""
+    """Return the execution of this name, if there is one. machine: the logical id of the state machine."""
     try:
         return execution(stack, name, output=f"{machine}Arn")
     except ClientError as error:
@@ -87,7 +87,7 @@ def find(stack: Stack, machine: str, name: str) -> Execution | None:
 
 
 def under_another_name(stack: Stack, saga: Saga, saga_id: str, since: datetime, until: datetime) -> Execution | None:
-    """The execution that had this id in its input, though not as its name. Looks at 100 executions at most.
+    """Find the execution that had this id in its input, but not as its name. Reads at most 100 executions.
 
     since, until: when it may have started.
     """
@@ -99,7 +99,7 @@ def under_another_name(stack: Stack, saga: Saga, saga_id: str, since: datetime, 
 
 
 def _names_between(stack: Stack, machine: str, since: datetime, until: datetime) -> Iterator[str]:
-    """The executions that started between two moments, the newest first."""
+    """Yield the executions that started between two moments, newest first."""
     pages = stack.stepfunctions.get_paginator("list_executions").paginate(
         stateMachineArn=stack.outputs[f"{machine}Arn"]
     )
@@ -111,7 +111,10 @@ def _names_between(stack: Stack, machine: str, since: datetime, until: datetime)
 
 
 def recovery_names(saga_id: str) -> Iterator[str]:
-    """The first recovery has the saga's name; later ones have a derived name of at most 80 characters."""
+    """Yield the names of recoveries.
+
+    The first has the saga's name; later ones a derived name of up to 80 characters.
+    """
     yield saga_id
     digest = hashlib.sha256(saga_id.encode()).hexdigest()[:8]
     number = 2
@@ -121,7 +124,7 @@ def recovery_names(saga_id: str) -> Iterator[str]:
 
 
 def recoveries(stack: Stack, machine: str, saga_id: str) -> list[Execution]:
-    """The recoveries of a saga, the oldest first. machine: of the recoveries."""
+    """Return the recoveries of a saga, oldest first. machine: the recoveries' state machine."""
     found: list[Execution] = []
     for name in recovery_names(saga_id):
         one = find(stack, machine, name)

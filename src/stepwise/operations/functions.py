@@ -12,18 +12,18 @@ from runtime.json_documents import event_text
 from .errors import CommandError
 from .stack import Stack
 
-# Seconds before each further try of a call that found all concurrency in use: it has not run.
+# Seconds before each further try of a call that exceeded the concurrency limit and did not run.
 _PAUSES = (0.25, 0.5, 1, 2, 4, 8, 8)
 
 
 class FunctionFailed(CommandError):
-    """A function of the stack failed; the message has its error."""
+    """A function of the stack failed; the message contains its error."""
 
 
 def call(stack: Stack, function: str, event: Any, errors: Mapping[str, type[Exception]], client: Any = None) -> Any:
-    """What a function answers. errors: those that are raised as themselves, by name. client: of Lambda, if not the
-    stack's own.
+    """Call a function and return its result.
 
+    errors: those that are raised as themselves, by name. client: a Lambda client, if not the stack's own.
     Raises FunctionFailed.
     """
     answer = invoke(client or stack.client("lambda"), stack.outputs[f"{function}FunctionArn"], event)
@@ -37,7 +37,7 @@ def call(stack: Stack, function: str, event: Any, errors: Mapping[str, type[Exce
 
 
 def invoke(client: Any, function: str, event: Any) -> Any:
-    """Invoke a function, again if it is throttled. Returns Lambda's answer. Raises ClientError."""
+    """Invoke a function, again if it is throttled. Returns Lambda's response. Raises ClientError."""
     payload = event_text(event)
     for pause in _PAUSES:
         try:

@@ -32,7 +32,7 @@ def _is_right(seen: Seen) -> bool:
 
 
 def _writes(client: Any, tables: Tables, key: Key, seen: Seen, at: datetime) -> list[Action]:
-    """The gate, if it and the data are as they were read."""
+    """Write the gate, if it and the data are unchanged since they were read."""
     gate, values = seen.gate, _corrected(States(client, tables), key, seen)
     pending = values["finished"] < values["published"]
     values |= {"updated_at": at.isoformat()} | ({"pending_since": at.isoformat()} if pending else {})
@@ -60,7 +60,7 @@ def _writes(client: Any, tables: Tables, key: Key, seen: Seen, at: datetime) -> 
 
 
 def _corrected(states: States, key: Key, seen: Seen) -> dict[str, Any]:
-    """The correct attributes of the gate. Empty sets are removed."""
+    """Return the correct attributes of the gate. Empty sets are removed."""
     known, finished = (seen.gate.published, seen.gate.finished) if seen.gate else (0, 0)
     finished = max(finished, seen.data_version) + len(seen.ended)
     published = max(known, seen.data_version, *(row.version for row in seen.unknown))

@@ -1,4 +1,4 @@
-"""What the payment gateway's own ledger says of an order. The simulator of a local stack shows it."""
+"""The payment gateway's own ledger of an order, which the simulator of a local stack provides."""
 
 import json
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ _SECONDS = 3
 
 
 class LedgerUnavailable(CommandError):
-    """The ledger did not answer."""
+    """The ledger did not respond."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerCharge:
     """One key of the ledger. amount: in the currency's minor unit. captures, refunds: movements of that amount.
 
-    requests: what clients sent under the key, counted by kind.
+    requests: those that clients sent under the key, counted by kind.
     """
 
     status: str
@@ -33,12 +33,12 @@ class LedgerCharge:
 
     @property
     def standing(self) -> int:
-        """What the gateway has taken and not given back, in the currency's minor unit."""
+        """Amount that the gateway has captured and not refunded, in the currency's minor unit."""
         return self.amount * (self.captures - self.refunds)
 
 
 def charges(stack: Stack, order_id: str) -> list[LedgerCharge] | None:
-    """What the gateway knows of an order; None if the stack charges at no gateway, or at one that shows no ledger.
+    """Return an order's charges; None if the stack charges at no gateway, or at one that shows no ledger.
 
     Raises LedgerUnavailable.
     """

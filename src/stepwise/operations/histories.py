@@ -1,6 +1,6 @@
 """The history of an execution, folded into visits of states as its events arrive.
 
-Each event names the one before it (`previousEventId`), so that branches and iterations that run at once stay apart.
+Each event names the previous one (`previousEventId`), so that concurrent branches and iterations stay apart.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ _MAX_EVENTS = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an event is: the visit it belongs to, the Map or Parallel state around it, and the iteration."""
+    """Position of an event: the visit it belongs to, the Map or Parallel state around it, and the iteration."""
 
     visit: int | None = None
     inside: int | None = None
@@ -35,7 +35,7 @@ class History:
         self._places: dict[int, _Place] = {0: _Place()}
 
     def add(self, events: Iterable[Any]) -> None:
-        """Events in their order. Those that were added before are passed over."""
+        """Add events in their order. Events that were added before are skipped."""
         for event in events:
             if event["id"] > self.events:
                 place = self._places.get(event.get("previousEventId", self.events), _Place())
@@ -73,7 +73,7 @@ class History:
         return _Place(None, place.visit)
 
     def _closed(self, event: Any, place: _Place) -> _Place:
-        """The events of a Map or Parallel state itself follow the last one inside."""
+        """Close a place: the events of a Map or Parallel state itself follow the last one inside."""
         if place.inside is None:
             return place
         around = self.visits[place.inside]
@@ -97,14 +97,14 @@ class History:
         return _Place(at, self.visits[at].inside, self.visits[at].iteration)
 
     def _of(self, event: Any) -> int | None:
-        """The visit that a redrive goes on with: it is not entered again."""
+        """Return the visit that a redrive continues: it is not entered again."""
         if event["type"].startswith("Execution"):
             return None
         return next((n for n in reversed(range(len(self.visits))) if not self.visits[n].ended), None)
 
 
 def read(stack: Stack, arn: str, history: History | None = None) -> History:
-    """The whole history of an execution, without inputs and outputs; what a history has already is not read again."""
+    """Read the whole history of an execution, without inputs and outputs. Known events are not read again."""
     found = history or History()
     for events in _new_events(stack, arn, found.events):
         found.add(events)
@@ -112,7 +112,7 @@ def read(stack: Stack, arn: str, history: History | None = None) -> History:
 
 
 def _new_events(stack: Stack, arn: str, known: int) -> Iterator[list[Any]]:
-    """Pages of events. The newest are read from the end back, as no token leads beyond a former end."""
+    """Yield pages of events. The newest are read from the end back, because no token leads beyond a former end."""
     pages = _pages(stack, arn, reverse=bool(known))
     if not known:
         yield from pages
@@ -137,7 +137,7 @@ def _pages(stack: Stack, arn: str, *, reverse: bool = False, data: bool = False)
 
 
 def events_of(stack: Stack, arn: str, wanted: set[int], total: int) -> list[Any]:
-    """Some events with their inputs and outputs, by id; read from the nearer end. total: how many there are."""
+    """Return some events with their inputs and outputs, by id; read from the nearer end. total: how many there are."""
     reverse = bool(wanted) and min(wanted) > total / 2
     found: list[Any] = []
     for events in _pages(stack, arn, reverse=reverse, data=True) if wanted else ():

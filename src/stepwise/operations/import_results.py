@@ -1,4 +1,4 @@
-"""The files of results of imports: why rows failed, and the files themselves."""
+"""The result files of imports: reasons of failed rows, and the files themselves."""
 
 import filecmp
 import shutil
@@ -16,7 +16,7 @@ from .errors import CommandError
 from .imports import ImportView
 from .stack import Stack
 
-# A row of a result is one of the file and its message.
+# A row of a result has the row of the file and its message.
 _MAX_ROW = 256 * 1024
 _EXAMPLES = 5
 
@@ -26,7 +26,7 @@ class ImportNotEnded(CommandError):
 
 
 class ResultsExist(CommandError):
-    """Files of these names have another content, which may be what a person has corrected."""
+    """Files of these names have other content, which may be a person's corrections."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         names = ", ".join(map(str, paths))
@@ -35,7 +35,7 @@ class ResultsExist(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Rows that failed for one reason. message: what is wrong and how to fix it. examples: their numbers, the first."""
+    """Rows that failed for one reason. message: what is wrong and how to fix it. examples: the first row numbers."""
 
     code: str
     column: str
@@ -45,7 +45,10 @@ class Reason:
 
 
 def reasons(stack: Stack, seen: ImportView) -> list[Reason]:
-    """Why rows failed, by failed.csv, the most frequent first. No value of a row is read. Raises BucketUnavailable."""
+    """Return reasons of failed rows, by failed.csv, most frequent first. Reads no value of a row.
+
+    Raises BucketUnavailable.
+    """
     rows: Counter[tuple[str, str, str]] = Counter()
     examples: dict[tuple[str, str, str], list[str]] = {}
     for made in _with_results(seen):
@@ -58,13 +61,13 @@ def reasons(stack: Stack, seen: ImportView) -> list[Reason]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises ResultsExist if the folder has results, of whatever import: a person may have corrected them."""
+    """Check that the folder has no results, of any import: a person may have corrected them. Raises ResultsExist."""
     if found := [path for name in NAMES if (path := folder / f"{name}.csv").exists()]:
         raise ResultsExist(found)
 
 
 def save(stack: Stack, seen: ImportView, folder: Path, *, force: bool = False) -> list[Path]:
-    """Save the files of results of an import that has ended; those of a ZIP's files in a folder each.
+    """Save the result files of an import that has ended; for a ZIP, each file's results in a separate folder.
 
     force: replace files of the same names. Raises ImportNotEnded; ResultsExist, and then nothing is saved.
     """
@@ -108,7 +111,7 @@ def _with_results(seen: ImportView) -> list[Import]:
 
 
 def _failed(stack: Stack, made: Import) -> Iterator[list[str]]:
-    """Row number, code, column and message of each row of failed.csv."""
+    """Yield row number, code, column and message of each row of failed.csv."""
     files = Files(stack.client("s3"), stack.outputs["ImportsBucket"])
     found = records(files.own_stream(made.values["results"]["failed"]), _MAX_ROW)
     next(found, None)
@@ -117,5 +120,5 @@ def _failed(stack: Stack, made: Import) -> Iterator[list[str]]:
 
 
 def _entry(made: Import) -> str:
-    """Which file of a ZIP."""
+    """Return the name of a ZIP's file."""
     return f"{made.key.import_id.rpartition('-')[2]}:" if "parent_id" in made.values else ""

@@ -1,4 +1,4 @@
-"""The rows of an import by number. A page reads only the records of its batches, never a file of results."""
+"""The rows of an import by number. A page reads only the records of its batches, never a result file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from .stack import Stack
 
 FAILED, UNPROCESSED, WAITING, NO_RECORD, EMPTY = "failed", "unprocessed", "waiting", "no record", "empty"
 MAX_ROWS = 200
-"""Rows of a page."""
+"""Maximum rows of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ class ImportRow:
 
     state: created, updated, unchanged, failed, unprocessed; waiting while it has no outcome; no record if the import
     has ended, and its batch has no record (any more); empty if the import has passed over a row of empty cells.
-    sk, version: of the command, if it succeeded. code, column, message: why it failed. No value of the file is here.
+    sk, version: those of the command, if it succeeded. code, column, message: why it failed.
+    No value of the file is here.
     """
 
     position: int
@@ -35,7 +36,7 @@ class ImportRow:
 
 
 def page(stack: Stack, made: Import, first: int, count: int = BATCH_ROWS) -> list[ImportRow]:
-    """The rows from this position on, up to 200, in the order of the file; none beyond its end."""
+    """Return the rows from this position on, up to 200, in the order of the file; none beyond its end."""
     last = min(first + min(count, MAX_ROWS) - 1, made.last_row)
     found = {one.position: one for batch in _batches(stack, made, first, last) for one in _rows(made, batch)}
     absent = WAITING
@@ -46,7 +47,7 @@ def page(stack: Stack, made: Import, first: int, count: int = BATCH_ROWS) -> lis
 
 
 def next_failed(stack: Stack, made: Import, after: int, code: str = "", column: str = "") -> int | None:
-    """The position of the next row that failed, with this error if one is given; None if there is none.
+    """Return the position of the next failed row, with this error if one is given; None if there is none.
 
     Reads the records from there on.
     """
@@ -58,7 +59,7 @@ def next_failed(stack: Stack, made: Import, after: int, code: str = "", column: 
 
 
 def _batches(stack: Stack, made: Import, first: int, last: int, **more: Any) -> Iterator[BatchRecord]:
-    """The records of the batches that may hold these positions."""
+    """Yield the records of the batches that may hold these positions."""
     if last < first:
         return
     start, end = _begin(stack, made, first), made.key.batch(last)["sk"]
@@ -81,14 +82,14 @@ def _batches(stack: Stack, made: Import, first: int, last: int, **more: Any) -> 
 
 
 def _begin(stack: Stack, made: Import, first: int) -> str:
-    """The sort key of the first batch that may reach to this position."""
+    """Return the sort key of the first batch that may reach this position."""
     if not made.has_gaps:
         return made.key.batch(max(1, first - BATCH_ROWS + 1))["sk"]
     return _newest_record(stack, made, first) or made.key.batch(first)["sk"]
 
 
 def _newest_record(stack: Stack, made: Import, position: int) -> str | None:
-    """The sort key of the last batch record that begins here, or before."""
+    """Return the sort key of the last batch record that begins here, or before."""
     values = {"pk": made.key.pk, "start": made.key.batches, "end": made.key.batch(position)["sk"]}
     found = stack.dynamodb.query(
         TableName=stack.outputs["ImportsTable"],
@@ -103,7 +104,7 @@ def _newest_record(stack: Stack, made: Import, position: int) -> str | None:
 
 
 def _rows(made: Import, batch: BatchRecord) -> Iterator[ImportRow]:
-    """In a corrected file with gaps, only the numbers of rows are known, and positions are as if there were none."""
+    """Yield the rows of a batch. In a corrected file with gaps, positions are as if there were none."""
     for place, outcome in enumerate(batch.outcomes, start=batch.first_row):
         known = outcome.position if isinstance(outcome, Unprocessed) else place if made.corrected else outcome.row
         yield _row(made, known, outcome)

@@ -28,9 +28,9 @@ from .stack import Stack
 from .values import in_key
 
 _ERRORS = {one.__name__: one for one in (InvalidImport, TooManyRows)}
-# The function's timeout and a bit: a DIRECT import answers when it is done.
+# The function's timeout and a bit: a DIRECT import responds when it is done.
 _SECONDS_TO_CREATE = 130
-# A ZIP waits for a day for each of its files.
+# A ZIP waits up to a day for each of its files.
 _MAX_SECONDS = 172_800
 _PAGE, _MAX_READ = 25, 100
 
@@ -46,17 +46,17 @@ class ImportEnded(CommandError):
 
 
 class AnswerLost(CommandError):
-    """Nobody knows whether the import was created."""
+    """It is unknown whether the import was created."""
 
 
 def file_of(made: Import) -> str:
-    """The name of its file."""
+    """Return the name of its file."""
     return str(made.values["key"]).rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportView:
-    """An import. children: of a ZIP, by name."""
+    """An import. children: a ZIP's children, by name."""
 
     made: Import
     children: Sequence[Import] = ()
@@ -66,7 +66,7 @@ class ImportView:
         return name_of(self.made.key)
 
     def count(self, counter: str) -> int:
-        """A counter of the import; while a ZIP runs, the sum of its children."""
+        """Return a counter of the import; while a ZIP runs, the sum over its children."""
         parts = self.children if self.children and not self.made.status.final else [self.made]
         return sum(int(one.values.get(counter, 0)) for one in parts)
 
@@ -80,7 +80,7 @@ def parse_key(text: str) -> ImportKey:
 
 
 def name_of(key: ImportKey) -> str:
-    """The key as `parse_key` reads it."""
+    """Format the key as `parse_key` reads it."""
     return f"{key.tenant_code}/{key.import_id}"
 
 
@@ -95,7 +95,7 @@ def upload(stack: Stack, file: Path) -> str:
 
 
 def create(stack: Stack, request: Mapping[str, Any]) -> ImportKey:
-    """Create an import; a DIRECT one has ended then. Two calls are two imports, so a lost answer is not repeated.
+    """Create an import; a DIRECT one has ended then. Each call creates an import, so a lost response is not retried.
 
     Raises InvalidImport, TooManyRows: nothing is written. Raises AnswerLost, FunctionFailed.
     """
@@ -111,7 +111,7 @@ def create(stack: Stack, request: Mapping[str, Any]) -> ImportKey:
 
 
 def view(stack: Stack, key: ImportKey) -> ImportView:
-    """An import, read consistently. Raises ImportNotFound."""
+    """Read an import consistently. Raises ImportNotFound."""
     table = _table(stack)
     made = table.find(key)
     if made is None:
@@ -120,9 +120,9 @@ def view(stack: Stack, key: ImportKey) -> ImportView:
 
 
 def options_with(stack: Stack, key: ImportKey, changed: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of an import, with changes: CreateImport replaces all of them. Raises ImportNotFound.
+    """Return an import's options, with changes: CreateImport replaces all of them. Raises ImportNotFound.
 
-    encoding_confirmed is left out: it was about one file in one encoding.
+    encoding_confirmed is omitted: it was about one file in one encoding.
     """
     earlier = view(stack, key).made.values.get("options", {})
     kept = {name: value for name, value in earlier.items() if name != "encoding_confirmed"}
@@ -130,7 +130,7 @@ def options_with(stack: Stack, key: ImportKey, changed: Mapping[str, Any]) -> di
 
 
 def follow(stack: Stack, key: ImportKey) -> Iterator[ImportView]:
-    """Yield the import until it has ended. Raises ImportNotFound, StillRunning; the import goes on."""
+    """Yield the import until it has ended. Raises ImportNotFound, StillRunning; the import continues."""
     for _ in patiently(_MAX_SECONDS):
         seen = view(stack, key)
         yield seen
@@ -140,12 +140,12 @@ def follow(stack: Stack, key: ImportKey) -> Iterator[ImportView]:
 
 
 def running(stack: Stack) -> list[Import]:
-    """The imports of all tenants that have not ended, the oldest first."""
+    """Return the imports of all tenants that have not ended, oldest first."""
     return sorted(_table(stack).open(), key=lambda made: made.created)
 
 
 def of_tenant(stack: Stack, tenant_code: str, last: int) -> list[Import]:
-    """The last imports of a tenant, the newest first.
+    """Return the last imports of a tenant, newest first.
 
     The records of an import's batches lie between the imports; from the first one on, they are skipped.
     """
@@ -158,7 +158,7 @@ def of_tenant(stack: Stack, tenant_code: str, last: int) -> list[Import]:
 
 
 def stop(stack: Stack, key: ImportKey, by: str = "") -> str:
-    """Stop an import; what has not begun stays unprocessed. Returns who stopped it: the caller's ARN by default.
+    """Stop an import; rows that have not begun stay unprocessed. Returns who stopped it: the caller's ARN by default.
 
     Raises ImportEnded, FunctionFailed.
     """
@@ -185,7 +185,7 @@ def _children(stack: Stack, made: Import) -> list[Import]:
 
 
 def _page(stack: Stack, pk: str, after: str) -> tuple[list[Import], str | None]:
-    """Imports after this sort key, and where to go on."""
+    """Return imports after this sort key, and where to continue."""
     answer = stack.dynamodb.query(
         TableName=stack.outputs["ImportsTable"],
         KeyConditionExpression="pk = :pk AND sk > :after",
@@ -197,5 +197,5 @@ def _page(stack: Stack, pk: str, after: str) -> tuple[list[Import], str | None]:
         return imports, None
     last = answer["LastEvaluatedKey"]["sk"]["S"]
     before, batch, _ = last.partition("#BATCH#")
-    # "$" comes after "#" and before "-", with which the children of a ZIP go on.
+    # "$" sorts after "#" and before "-", which continues the ids of a ZIP's children.
     return imports, f"{before}$" if batch else last

@@ -1,4 +1,4 @@
-"""The inbox of on-call engineers: what needs a person, for all contexts, with its cause and a command that goes on."""
+"""The inbox of on-call engineers: problems of all contexts, each with its cause and the next command."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,19 +29,20 @@ _PROBLEMS = {
     LeaseStatus.IN_PROGRESS: "unknown: its lease expired, so its owner crashed",
 }
 _LAGS = {GATE: ("the gate is older than the key's rows", "GatesTable was restored alone, or edited by hand")}
-# Sparse index by group and time of what waits.
+# Sparse index of waiting approvals, by group and time.
 _WAITING, _DUE = "waiting", "waiting_until"
 _LAST = 200
-"""Its retry, or its file imported again, is looked for among so many of the tenant's imports."""
+"""Number of the tenant's imports that are searched for a retry, or for another import of the file."""
 _USER_IMPORT = "UserImportArn"
 _ONLY = "only"
-"""Id of the metric of an alarm that has one."""
+"""Id of the metric in an alarm on one metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """context: a name of the command line, such as "orders". problem: what is wrong. cause: why, as far as is known.
+    """A problem.
 
+    context: a name of the command line, such as "orders". problem: what is wrong. cause: why, if known.
     since: ISO 8601; empty if unknown. see: a command of `stepwise`, without the options that choose the stack.
     """
 
@@ -54,10 +55,10 @@ class Concern:
 
 
 def concerns(stack: Stack, name: str) -> Iterator[Concern]:
-    """What needs a person, by context, the oldest first. name: of the root stack.
+    """Yield what needs an operator, by context, oldest first. name: the root stack's name.
 
-    A context that cannot be read is a concern of its own, so that neither a missing permission nor an odd row hides
-    the other contexts.
+    A context that cannot be read is a separate concern, so that neither a missing permission nor an odd row hides the
+    other contexts.
     """
     for context, (output, provider) in PROVIDERS.items():
         if output and output not in stack.outputs:
@@ -70,7 +71,7 @@ def concerns(stack: Stack, name: str) -> Iterator[Concern]:
 
 
 def _orders(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Orders of which something still stands after a compensation gave up, or while it fails again and again.
+    """Yield orders of which something still stands after a compensation gave up, or while it fails again and again.
 
     Also orders that contradict their payments or reservations, as the sweeps find them.
     """
@@ -87,7 +88,7 @@ def _orders(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _amount(stack: Stack, order_id: str) -> str:
-    """The money that is captured, if any."""
+    """Format the captured money, if any."""
     payment = stack.row("PaymentsTable", order_id=order_id)
     if payment is None or payment.get("status") != "Captured" or "amount" not in payment:
         return ""
@@ -95,7 +96,7 @@ def _amount(stack: Stack, order_id: str) -> str:
 
 
 def _work(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Work under leases whose outcome is unknown, or that waits for a person."""
+    """Yield work under leases whose outcome is unknown, or that waits for a person."""
     for record in work.listed(stack):
         if work.is_undecided(stack, record):
             yield _work_concern(record)
@@ -108,7 +109,7 @@ def _work_concern(record: LeaseRecord) -> Concern:
 
 
 def _commands(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Keys that a dead version blocks, and targets that lag behind."""
+    """Yield keys that a dead version blocks, and lagging targets."""
     for one in commands.blocked(stack):
         name = name_of(one.gate.key)
         problem = f"version {one.gate.turn} is dead; {one.gate.published - one.gate.turn} wait for it"
@@ -122,7 +123,7 @@ def _commands(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _approvals(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Approvals that are past their due time, so that what waits for them should have gone on."""
+    """Yield approvals that are past their due time and whose waiting states should have continued."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     for row in stack.rows("ApprovalsTable", index=_WAITING):
         if row[_DUE] < now:
@@ -132,7 +133,7 @@ def _approvals(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _applications(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Setups of accounts that failed, and of which something still stands after a compensation gave up."""
+    """Yield failed setups of accounts of which something still stands after a compensation gave up."""
     for one in recovery.failing(stack, ACCOUNT_SETUP):
         since = one.retrying.since.isoformat() if one.retrying else ""
         problem = f"{', '.join(one.standing)} not undone; setup {one.problem}"
@@ -141,7 +142,7 @@ def _applications(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _imports(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Imports of rows that failed as a whole or were cut off, and were neither stopped by an operator nor retried.
+    """Yield imports of rows that failed as a whole or were cut off, and were neither stopped nor retried.
 
     A DIRECT import has no execution: its caller has its outcome.
     """
@@ -165,7 +166,7 @@ def _import_concern(stack: Stack, run: Run) -> Iterator[Concern]:
 
 
 def _import_key(text: str) -> ImportKey:
-    """The import of an execution. Raises ImportNotFound: somebody started it by hand, with another input."""
+    """Return the import of an execution. Raises ImportNotFound: somebody started it by hand, with another input."""
     match json.loads(text):
         case {"tenant_code": str(tenant_code), "import_id": str(import_id)}:
             return ImportKey(tenant_code, import_id)
@@ -173,20 +174,20 @@ def _import_key(text: str) -> ImportKey:
 
 
 def _import_problem(made: Import) -> str:
-    """Empty if there is none, or as long as its end has not been recorded."""
+    """Describe the problem; empty if there is none, or as long as its end has not been recorded."""
     if made.status is Status.FAILED:
         return "failed"
     if not made.status.final:
         return ""
     if made.zip:
-        # The rows that did not run are those of its entries, which are imports of their own.
+        # The rows that did not run are those of its entries, which are separate imports.
         return "cut off; not all of its entries were imported" if "error" in made.values else ""
     left = int(made.values.get("unprocessed_rows", 0))
     return f"cut off; {left:,} rows did not run" if left else ""
 
 
 def _done_since(stack: Stack, made: Import) -> bool:
-    """Whether it was retried, or another import of its file has not failed since."""
+    """True if it was retried, or a later import of its file has not failed."""
     others = imports.of_tenant(stack, made.key.tenant_code, _LAST)
     ran = [one for one in others if not one.validated]
     return any(one.values.get("retry_of") == made.key.import_id or _replaces(one, made) for one in ran)
@@ -203,7 +204,7 @@ def _import_cause(made: Import, run: Run) -> str:
 
 
 def _user_imports(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Imports of users that failed as a whole, if none of their file has succeeded since."""
+    """Yield imports of users that failed as a whole, if none of their file has succeeded since."""
     failed = runs.failed(stack, _USER_IMPORT)
     succeeded = runs.listed(stack, _USER_IMPORT, "SUCCEEDED", min(one.started for one in failed)) if failed else []
     for run in failed:
@@ -213,7 +214,7 @@ def _user_imports(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _file(run: Run) -> str:
-    """The name of its file; empty for the newest one in the bucket.
+    """Return the name of its file; empty for the newest one in the bucket.
 
     `import` stores a file whose name has no date below a folder of its name, under a name with the date of the day.
     """
@@ -222,7 +223,7 @@ def _file(run: Run) -> str:
 
 
 def _queues(stack: Stack, name: str) -> Iterator[Concern]:
-    """Messages in dead-letter queues, and stream records that could not be handled."""
+    """Yield messages in dead-letter queues, and stream records that could not be handled."""
     for one in queues.listed(stack, name):
         if one.is_for_failures and one.waiting:
             what = ("stream record" if one.holds_records else "message") + ("" if one.waiting == 1 else "s")
@@ -231,10 +232,10 @@ def _queues(stack: Stack, name: str) -> Iterator[Concern]:
 
 
 def _alarms(stack: Stack, name: str) -> Iterator[Concern]:
-    """Alarms that are on, with what is behind each: one alarm watches up to ten resources."""
+    """Yield active alarms, each with its cause: one alarm watches up to ten resources."""
     pages = stack.client("cloudwatch").get_paginator("describe_alarms").paginate(StateValue="ALARM")
     on = {alarm["AlarmName"]: alarm for page in pages for alarm in page["MetricAlarms"]}
-    # To list the resources of all nested stacks takes seconds.
+    # Listing the resources of all nested stacks takes seconds.
     if not any(one.startswith(f"{name}-") for one in on):
         return
     for logical_id, physical_id in stack.resources(name, "AWS::CloudWatch::Alarm"):
@@ -245,7 +246,7 @@ def _alarms(stack: Stack, name: str) -> Iterator[Concern]:
 
 
 def _alarm_causes(stack: Stack, alarm: Alarm) -> Iterator[str]:
-    """The metrics that breach the alarm's threshold now, with their values."""
+    """Yield the metrics that breach the alarm's threshold now, with their values."""
     missing = alarm["ComparisonOperator"] == "LessThanThreshold"
     queries = [query for query in alarm.get("Metrics") or [_only(alarm)] if "MetricStat" in query]
     period = timedelta(seconds=max(query["MetricStat"]["Period"] for query in queries))
@@ -267,7 +268,7 @@ def _alarm_causes(stack: Stack, alarm: Alarm) -> Iterator[str]:
 
 
 def _only(alarm: Alarm) -> Mapping[str, Any]:
-    """The query of an alarm without metric math."""
+    """Return the query of an alarm without metric math."""
     metric = {name: alarm[name] for name in ("Namespace", "MetricName", "Dimensions") if name in alarm}
     statistic = alarm.get("Statistic") or alarm["ExtendedStatistic"]
     return {"Id": _ONLY, "MetricStat": {"Metric": metric, "Period": alarm["Period"], "Stat": statistic}}
@@ -284,4 +285,4 @@ PROVIDERS: Mapping[str, tuple[str, Callable[[Stack, str], Iterable[Concern]]]] =
     "queues": ("", _queues),
     "alarms": ("", _alarms),
 }
-"""By context: an output that the stack has if the context is deployed, and what names its concerns."""
+"""By context: an output that the stack has if the context is deployed, and the function that yields its concerns."""

@@ -1,4 +1,4 @@
-"""What a stack's functions logged about one order, by CloudWatch Logs, which the local stack has as well."""
+"""The functions' log lines about one order, from CloudWatch Logs, which the local stack has as well."""
 
 import re
 import time
@@ -19,10 +19,10 @@ from .stack import Stack
 
 _STEPS = [name for step in ORDER_SAGA.all_steps for name in (step.name, step.compensation)]
 FUNCTIONS = (*_STEPS, "FinalizeOrder", "SweepOrders", "ReportOrders", "NotifyOrders")
-"""Functions that log an order_id, as the names of their log groups have them."""
+"""Functions that log an order_id, named as in their log groups."""
 # CloudWatch Logs allows five searches a second in some Regions.
 _AT_ONCE, _POLL_SECONDS = 4, 2
-# A line may arrive so late.
+# A line may arrive this late.
 _LATE = timedelta(seconds=10)
 # A function that serves many executions at once logs more than a page shows.
 _MAX_READ = 2000
@@ -30,7 +30,7 @@ _MAX_READ = 2000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """fields: of the JSON line; of a line that is no JSON, its text as `message`."""
+    """A log line. fields: those of the JSON line; other text as `message`."""
 
     id: str
     at: datetime
@@ -39,7 +39,7 @@ class Line:
 
 
 def of_order(stack: Stack, name: str, order_id: str, since: datetime) -> list[Line]:
-    """The lines about an order since then, the oldest first. name: of the root stack."""
+    """Return the lines about an order since then, oldest first. name: the root stack's name."""
     client = stack.client("logs")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(
@@ -64,7 +64,10 @@ def follow(stack: Stack, name: str, order_id: str, since: datetime) -> Iterator[
 def of_function(
     stack: Stack, group: str, since: datetime, until: datetime, word: str = "", last: int = 100
 ) -> list[Line]:
-    """The last lines of a log group between two times, the oldest first. word: one that a line must have, if any."""
+    """Return the last lines of a log group between two times, oldest first.
+
+    word: one that a line must contain, if any.
+    """
     found = _lines(stack.client("logs"), group, word, since, until)
     return list(deque(islice(found, _MAX_READ), last))
 

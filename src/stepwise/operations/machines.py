@@ -1,4 +1,4 @@
-"""The state machines of a stack, and the executions of all of them, the newest first."""
+"""The state machines of a stack, and all their executions, newest first."""
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from .stack import Stack
 _MACHINE = ":stateMachine:"
 _OUTPUT = "Arn"
 _AT_ONCE = 4
-# ListExecutions answers with at most so many; few pages reach far back.
+# ListExecutions returns at most this many; few pages reach far back.
 _PAGE = 1000
 
 
@@ -33,12 +33,12 @@ class Listed:
 
     @property
     def changed(self) -> datetime:
-        """When it ended, or started if it runs: Step Functions lists by this time."""
+        """When it ended, or started if it runs: Step Functions sorts by this time."""
         return self.ended or self.started
 
 
 def machines(stack: Stack) -> list[str]:
-    """The machines by the stack's outputs, without `Arn`: `OrderSaga`."""
+    """Return the machines by the stack's outputs, without `Arn`: `OrderSaga`."""
     return sorted(name.removesuffix(_OUTPUT) for name, value in stack.outputs.items() if _MACHINE in value)
 
 
@@ -55,12 +55,12 @@ class Described:
 
     @property
     def key(self) -> tuple[str, datetime]:
-        """A name may be used again 90 days later, or after the local stack was started again."""
+        """Identifies the execution: a name may be reused 90 days later, or after the local stack was started again."""
         return self.arn, self.listed.started
 
 
 def described(stack: Stack, machine: str, name: str) -> Described:
-    """One execution. Raises RunNotFound."""
+    """Describe one execution. Raises RunNotFound."""
     if f"{machine}{_OUTPUT}" not in stack.outputs:
         raise RunNotFound(f"the stack has no machine {machine}")
     arn = execution_arn(stack, name, output=f"{machine}{_OUTPUT}")
@@ -77,7 +77,7 @@ def described(stack: Stack, machine: str, name: str) -> Described:
 
 
 def find(stack: Stack, machine: str, name: str) -> Described | None:
-    """An execution, if there is one."""
+    """Return an execution, if there is one."""
     try:
         return described(stack, machine, name)
     except RunNotFound:
@@ -85,18 +85,18 @@ def find(stack: Stack, machine: str, name: str) -> Described | None:
 
 
 def definition(stack: Stack, arn: str) -> str:
-    """The definition that an execution runs, as JSON text."""
+    """Return the definition that an execution runs, as JSON text."""
     return stack.stepfunctions.describe_state_machine_for_execution(executionArn=arn)["definition"]
 
 
 def map_run(stack: Stack, arn: str) -> dict[str, int]:
-    """How many items of a Map Run are in each state: `succeeded`, `failed`, `running`, `total` and others."""
+    """Count a Map Run's items by state: `succeeded`, `failed`, `running`, `total` and others."""
     counts: Mapping[str, Any] = stack.stepfunctions.describe_map_run(mapRunArn=arn)["itemCounts"]
     return {name: int(count) for name, count in counts.items()}
 
 
 def named(stack: Stack, arn: str) -> tuple[str, str] | None:
-    """The machine, by its output, and the name of an execution of this stack; None for another one's."""
+    """Return the machine, by its output, and the name of an execution of this stack; None for another one's."""
     machine, _, name = arn.replace(":execution:", _MACHINE).rpartition(":")
     output = next((output for output, value in stack.outputs.items() if value == machine), None)
     return (output.removesuffix(_OUTPUT), name) if output else None
@@ -111,7 +111,7 @@ def recent(
     parts: Sequence[str] = ("",),
     last: int = 50,
 ) -> list[Listed]:
-    """The last executions of some machines, by the time of their last change, the newest first.
+    """Return the last executions of some machines, by the time of their last change, newest first.
 
     statuses: only these; empty for all. before and since: of that time. parts: the name contains
     one of them.
@@ -139,7 +139,7 @@ def _of_one(
 
 
 def _listed(stack: Stack, machine: str, status: str, first: int) -> Iterator[Listed]:
-    """first: how many the first page has, which is often enough."""
+    """Yield executions. first: size of the first page, which is often enough."""
     only: Any = {"statusFilter": status} if status else {}
     arn, size, token = stack.outputs[f"{machine}{_OUTPUT}"], first, None
     while True:

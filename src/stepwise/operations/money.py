@@ -11,7 +11,7 @@ _DECIMALS = {currency: decimals for decimals, codes in _BY_DECIMALS.items() for 
 
 
 def shown(amount: int, currency: str) -> str:
-    """An amount in the minor unit, such as `3,000 JPY` or `30.00 USD`."""
+    """Format an amount in the minor unit, such as `3,000 JPY` or `30.00 USD`."""
     decimals = _DECIMALS.get(currency, 2)
     whole, rest = divmod(abs(int(amount)), 10**decimals)
     fraction = f".{rest:0{decimals}}" if decimals else ""

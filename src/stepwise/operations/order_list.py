@@ -15,33 +15,33 @@ from .stack import Row, Stack, plain
 from .values import utc_time
 
 _INDEX = "created_ymd"
-# As many rows as one call reads.
+# The number of rows that one call reads.
 _AT_ONCE = 100
 
 
 def listed(
     stack: Stack, since: datetime, status: str | None = None, last: int = 20, after: Row | None = None
 ) -> list[Row]:
-    """Orders created since then, the newest first. status: only those with it, as their rows have it.
+    """Return orders created since then, newest first. status: only those whose row has it.
 
-    after: an order, of which created_at and order_id matter; only those that come after it in the list.
+    after: an order, of which created_at and order_id matter; only orders that follow it in the list.
     """
     rows = (row for row in _rows(stack, since, after) if status in (None, row["status"]))
     return list(islice(rows, last))
 
 
 def failed(stack: Stack, since: datetime, last: int = 20) -> list[Run]:
-    """Sagas that did not succeed, the newest first, with their cause; also those that saved no order."""
+    """Return sagas that did not succeed, newest first, with their cause, including those that saved no order."""
     return runs.failed(stack, "OrderSagaArn", since, last)
 
 
 def order_of(run: Run) -> str:
-    """The order of a saga's execution, which somebody may have started under another name; the name if it has none."""
+    """Return the order of a saga's execution, which may be started under another name; the name if it has none."""
     return ORDER_SAGA.id_of(json.loads(run.input or "null")) or run.name
 
 
 def ids(stack: Stack, since: datetime, after: Row | None = None) -> Iterator[str]:
-    """The ids of orders of each day, from today back, or from the order on that they come after."""
+    """Yield the ids of orders of each day, from today back, or from the order on that they follow."""
     day = _day_of(after) if after else datetime.now(UTC).date()
     while day >= since.astimezone(UTC).date():
         query: Any = {
@@ -67,16 +67,16 @@ def _rows(stack: Stack, since: datetime, after: Row | None) -> Iterator[Row]:
 
 
 def _day_of(row: Row) -> date:
-    """As the index has it."""
+    """Return the day in the index."""
     return utc_time(str(row["created_at"])).date()
 
 
 def _place(row: Row) -> dict[str, dict[str, str]]:
-    """Where an order is in the index."""
+    """Return an order's position in the index."""
     place = {"order_id": row["order_id"], _INDEX: _day_of(row).isoformat(), "created_at": row["created_at"]}
     return {name: {"S": str(value)} for name, value in place.items()}
 
 
 def _stamp(at: datetime) -> str:
-    """As rows have it, so that times compare as text."""
+    """Format a time as rows have it, so that times compare as text."""
     return at.astimezone(UTC).isoformat()

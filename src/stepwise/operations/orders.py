@@ -23,7 +23,7 @@ from .executions import execution_arn as execution_arn
 from .sagas import saga_of
 from .stack import Row, Stack
 
-# The account has a quota of calls, so poll less often over time.
+# The account has a quota of calls, so polling slows down over time.
 _WATCH_PAUSE = 1.0
 _FIRST_PAUSE, _MAX_PAUSE, _GROWTH = 0.1, 2.0, 1.1
 
@@ -53,9 +53,9 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class OrderView:
-    """Everything that the stack knows of an order. charge: the lease of its charge at a gateway, if there is one.
+    """Everything that the stack has of an order. charge: the lease of its charge at a gateway, if there is one.
 
-    execution: its saga. recoveries: the oldest first.
+    execution: its saga. recoveries: oldest first.
     """
 
     order_id: str
@@ -69,7 +69,7 @@ class OrderView:
 
     @property
     def runs(self) -> bool:
-        """Whether its saga or a recovery runs."""
+        """True if its saga or a recovery runs."""
         return any(one.status == RUNNING for one in (self.execution, *self.recoveries) if one)
 
 
@@ -151,7 +151,7 @@ def view(stack: Stack, order_id: str) -> OrderView:
 def watched(stack: Stack, order_id: str, *, quiet: float = 30) -> Iterator[OrderView]:
     """Yield an order until its saga and recoveries have ended and it is decided. Raises as `view`.
 
-    quiet: seconds without change after which one that is not decided, or in part not undone, is left to a person.
+    quiet: seconds without change after which an undecided or partly undone order is left to an operator.
     """
     deadline, before = time.monotonic() + quiet, None
     while True:
@@ -166,7 +166,7 @@ def watched(stack: Stack, order_id: str, *, quiet: float = 30) -> Iterator[Order
 
 
 def require_id(order_id: str) -> None:
-    """Raises InvalidOrder unless an order may have this id."""
+    """Check an order's id. Raises InvalidOrder."""
     _parse_id({"order_id": order_id})
 
 

@@ -1,8 +1,8 @@
-"""The queues of a stack: how much waits in each, and how to send what failed through again.
+"""The queues of a stack: how much waits in each, and how to redrive failures.
 
-What failed is in one of three places: in the dead-letter queue of a queue, which SQS redrives by itself; in the failure
-queue of a function or its rule, with the event that the function gets again; or in a bucket of stream records. What is
-sent again is handled once.
+Failures are in one of three places: in the dead-letter queue of a queue, which SQS redrives by itself; in the failure
+queue of a function or its rule, with the event that the function gets again; or in a bucket of stream records. A
+redriven failure is handled once.
 """
 
 import json
@@ -35,8 +35,9 @@ class QueueNotFound(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """name: logical id, or output of a bucket. waiting, in_flight: approximate numbers of messages.
+    """A queue or a bucket of records.
 
+    name: logical id, or output of a bucket. waiting, in_flight: approximate numbers of messages.
     source: for a dead-letter queue, the queue whose messages it gets; empty for the failure queue of a function.
     is_for_failures: whether it can be redriven.
     """
@@ -51,20 +52,20 @@ class QueueView:
 
     @property
     def holds_records(self) -> bool:
-        """Whether it is a bucket of stream records."""
+        """True if it is a bucket of stream records."""
         return bool(_RECORDS.fullmatch(self.name))
 
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """Numbers of messages: sent through again, and left because they hold no event."""
+    """Numbers of messages: redriven ones, and those left because they hold no event."""
 
     again: int
     left: int = 0
 
 
 def listed(stack: Stack, name: str) -> list[QueueView]:
-    """All queues of the application, and the buckets of stream records. name: of the root stack."""
+    """Return all queues of the application, and the buckets of stream records. name: the root stack's name."""
     sqs, urls = stack.client("sqs"), dict(stack.resources(name, "AWS::SQS::Queue"))
     attributes = mapped(lambda url: _attributes(sqs, url), list(urls.values()), _AT_A_TIME)
     found = {logical_id: (url, own) for (logical_id, url), own in zip(urls.items(), attributes, strict=True)}
@@ -78,7 +79,7 @@ def listed(stack: Stack, name: str) -> list[QueueView]:
 
 
 def find(stack: Stack, name: str, queue: str) -> QueueView:
-    """The queue of this logical id that can be redriven. Raises QueueNotFound; CommandError if it is replayed."""
+    """Return the redrivable queue of this logical id. Raises QueueNotFound; CommandError if it is replayed."""
     views = {view.name: view for view in listed(stack, name) if view.is_for_failures}
     if queue not in views:
         raise QueueNotFound(f"no dead-letter queue {queue}; there are: {', '.join(views)}")
@@ -88,12 +89,12 @@ def find(stack: Stack, name: str, queue: str) -> QueueView:
 
 
 def command_of(name: str) -> tuple[Word, ...]:
-    """The command that sends what failed through again. name: of a dead-letter queue or a bucket."""
+    """Return the command that redrives the failures. name: a dead-letter queue's or a bucket's name."""
     return ("replay", ("--failed",)) if name == REPORTS else ("queues", "redrive", name)
 
 
 def redrive(stack: Stack, queue: QueueView) -> Redriven:
-    """Send the messages of a dead-letter queue through again. It may be interrupted, and run again."""
+    """Redrive the messages of a dead-letter queue. It may be interrupted, and run again."""
     if queue.holds_records:
         return _redrive_records(stack, queue.name)
     if queue.source:
@@ -118,7 +119,7 @@ def _records(stack: Stack, output: str) -> QueueView:
 
 
 def cause(stack: Stack, queue: QueueView) -> str:
-    """Why the first message or record failed, as far as it says; the log of the function has the rest."""
+    """Return why the first message or record failed, if it says so; the function's log has the rest."""
     if queue.holds_records:
         kept = _kept(stack, queue.name)
         return kept.cause(next(kept.names(), ""))
@@ -129,7 +130,7 @@ def cause(stack: Stack, queue: QueueView) -> str:
 
 
 def _cause(message: Mapping[str, Any]) -> str:
-    """By Lambda's destination, or by EventBridge's dead-letter queue; the dead-letter queue of a queue has no cause."""
+    """Return the cause given by Lambda's destination or EventBridge's dead-letter queue; other queues give none."""
     named = message.get("MessageAttributes", {})
     told = [named[name]["StringValue"] for name in ("ERROR_CODE", "ERROR_MESSAGE") if name in named]
     try:
@@ -142,9 +143,9 @@ def _cause(message: Mapping[str, Any]) -> str:
 
 
 def _move(sqs: Any, queue: QueueView) -> Redriven:
-    """Let SQS move the messages back to the queues that they came from, where they get new ids.
+    """Let SQS move the messages back to their source queues, where they get new ids.
 
-    A message that somebody sent to the queue by hand came from none, and stays.
+    A message that somebody sent to the queue by hand has no source queue, and stays.
     """
     sqs.start_message_move_task(SourceArn=queue.arn)
     while (task := sqs.list_message_move_tasks(SourceArn=queue.arn, MaxResults=1)["Results"][0])["Status"] == "RUNNING":
@@ -156,9 +157,9 @@ def _move(sqs: Any, queue: QueueView) -> Redriven:
 
 
 def _left(sqs: Any, queue: QueueView, unmoved: int) -> int:
-    """How many messages are still in the queue. The count lags behind, so one that does not fit is read again.
+    """Count the messages still in the queue. The count lags behind, so an unexpected one is read again.
 
-    unmoved: how many there should be, by the move.
+    unmoved: the expected count, by the move.
     """
     left = 0
     for _ in range(_COUNTS):
@@ -200,7 +201,7 @@ def _invoke_again(stack: Stack, queue: QueueView) -> Redriven:
 
 
 def _event(message: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """The function and its event, as Lambda's destination or EventBridge's dead-letter queue has them."""
+    """Return the function and its event, as Lambda's destination or EventBridge's dead-letter queue has them."""
     try:
         document = json.loads(message["Body"])
         target = message.get("MessageAttributes", {}).get("TARGET_ARN")
@@ -213,7 +214,7 @@ def _event(message: Mapping[str, Any]) -> tuple[str, Any] | None:
 
 
 def _redrive_records(stack: Stack, output: str) -> Redriven:
-    """Invoke the functions with the records that failed, and move the objects of those away that succeed."""
+    """Invoke the functions with the failed records, and move the objects of successful ones away."""
     kept, deliver, again, left = _kept(stack, output), deliverer(stack), 0, 0
     for key in list(kept.names()):
         # An object may hold all that was left of a batch, and one record must not hold back those behind it.

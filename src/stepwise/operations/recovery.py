@@ -34,15 +34,19 @@ class NothingToRecover(CommandError):
 
 
 class NotTheOrder(CommandError):
-    """Another document made what stands, so a recovery with this one would undo nothing. Nothing was started."""
+    """Another document created the standing steps, so a recovery with this one would undo nothing.
+
+    Nothing was started.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """A saga that a person should look at. standing: the steps that are not undone. cause: of the last failure.
+    """A saga that an operator should look at. standing: the steps that are not undone.
 
+    cause: the cause of the last failure.
     document_lost: whether no execution has the input any more, so that `recover` needs it.
-    retrying: what its saga, or its recovery, which is still running, fails at.
+    retrying: the state that its saga, or its running recovery, fails at.
     """
 
     saga_id: str
@@ -55,12 +59,12 @@ class Attention:
 
     @property
     def row_edited(self) -> bool:
-        """Whether a row differs from its step record, so that a recovery fails until the row is written back."""
+        """True if a row differs from its step record, so that a recovery fails until the row is written back."""
         return self.recovery == "FAILED" and self.cause is not None and self.cause.error == StateConflict.__name__
 
     @property
     def problem(self) -> str:
-        """What is wrong, after the name of the saga's execution."""
+        """The problem, after the name of the saga's execution."""
         if self.retrying:
             again = f"{self.retrying.state} fails, next try by {self.retrying.next_by:%H:%M:%S} UTC"
             return f"{self.saga}, recovery {self.recovery}: {again}"
@@ -69,7 +73,7 @@ class Attention:
 
 
 def recover(stack: Stack, saga_id: str, document: Any = None, *, saga: Saga = ORDER_SAGA) -> str:
-    """Start the saga's recovery, or find the one that is running. Returns the name of its execution.
+    """Start the saga's recovery, or find the running one. Returns the name of its execution.
 
     document: the saga's input; by default the execution's. Required if no execution of the last hours has this id in
         its input, or if other calls under this id had a different payload.
@@ -122,7 +126,7 @@ def redrive(stack: Stack, saga_id: str, *, saga: Saga = ORDER_SAGA) -> None:
 
 
 def _may_go_on(state: SagaState, step: SagaStep) -> bool:
-    """Whether the step has not happened or stands, and no record bars it."""
+    """True if the step has not happened or stands, and no record bars it."""
     status, row = state.record_status(step), state.rows[step.name]
     return step.is_standing(row) if status == COMMITTED else status is None and row is None
 
@@ -143,17 +147,17 @@ def _start(stack: Stack, saga: Saga, saga_id: str, document: Any) -> str:
 
 
 def recovery(stack: Stack, name: str) -> Execution | None:
-    """A recovery of an order by the name of its execution, if there is one."""
+    """Return a recovery of an order by the name of its execution, if there is one."""
     return find(stack, ORDER_SAGA.recovery, name)
 
 
 def needing_attention(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
-    """Sagas that ended with something left to undo, and for which no recovery is running."""
+    """Return sagas that ended with something left to undo, and for which no recovery is running."""
     return [one for one in failing(stack, saga) if one.retrying is None]
 
 
 def failing(stack: Stack, saga: Saga = ORDER_SAGA) -> list[Attention]:
-    """The same, and sagas that are running, or being recovered, and fail again and again at one state."""
+    """Return these, and sagas that are running, or being recovered, and fail again and again at one state."""
     reader = _reader(stack, saga)
     listed = sorted(row[UNSETTLED] for row in stack.rows(saga.first.table, index=UNSETTLED))
     found = (_attention(stack, saga, saga_id, reader.read(saga_id)) for saga_id in listed)
@@ -167,7 +171,7 @@ def _reader(stack: Stack, saga: Saga) -> SagaReader:
 
 
 def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:
-    """Require the document of a standing step; if no step tells, that of the saga's row."""
+    """Check that the document is that of a standing step or, if no step tells, that of the saga's row."""
     saga, first = state.saga, state.saga.first
     if saga.id_of(document) != saga_id:
         raise NotTheOrder(f"{saga.id_field}: the document has another id than {saga.called(saga_id)}")
@@ -183,12 +187,12 @@ def _require_the_order(saga_id: str, state: SagaState, document: Any) -> None:
 
 
 def _tells(step: SagaStep, row: Item | None, request: Any) -> bool:
-    """Whether a row identifies its document. The row of a saga without valid input does not."""
+    """True if a row identifies its document. The row of a saga without valid input does not."""
     return row is not None and all(row.get(name) not in (None, {"L": []}) for name in step.facts(request))
 
 
 def _is_of(step: SagaStep, state: SagaState, document: Any) -> bool | None:
-    """Whether this document made a standing step: by its record, else by its row. None if neither tells."""
+    """Return whether this document created a standing step: by its record, else by its row. None if neither tells."""
     record, row = state.records[step.name], state.rows[step.name]
     if record and "result" in record and record["status"]["S"] != COMPENSATED:
         return PayloadHash.of(document).matches(record)
@@ -221,13 +225,13 @@ def _attention(stack: Stack, saga: Saga, saga_id: str, state: SagaState) -> Atte
 
 
 def _is_about_to_be_confirmed(last: Sequence[Execution]) -> bool:
-    """Whether a saga or recovery has just succeeded, so that finalization may not have run yet."""
+    """True if a saga or recovery has just succeeded, so that finalization may not have run yet."""
     since = datetime.now(UTC) - _FINALIZED_WITHIN
     return any(one.status == SUCCEEDED and one.ended is not None and one.ended > since for one in last)
 
 
 def _created(state: SagaState) -> str | None:
-    """When the saga's first step wrote: the row of a saga with pending statuses is older than its execution."""
+    """Return when the saga's first step wrote: the row of a saga with pending statuses is older than its execution."""
     if state.saga.pending:
         first = state.saga.first.name
         later = [record for name, record in state.records.items() if record and name != first]

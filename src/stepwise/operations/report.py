@@ -1,4 +1,4 @@
-"""The reports: orders and revenue of a day."""
+"""Reports: orders and revenue of a day."""
 
 from collections import defaultdict
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from .stack import Row, Stack, plain
 
 
 class Line(NamedTuple):
-    """One line of a report. amount: what the orders come to, in the currency's minor unit."""
+    """One line of a report. amount: total of the orders, in the currency's minor unit."""
 
     status: str
     currency: str
@@ -18,12 +18,12 @@ class Line(NamedTuple):
 
     @property
     def revenue(self) -> int:
-        """Of the amount, what was earned: an order that failed, or is open, earns nothing."""
+        """The earned part of the amount: an order that failed, or is open, earns nothing."""
         return self.amount if self.status == CONFIRMED else 0
 
 
 def lines(stack: Stack, day: str) -> list[Line]:
-    """The lines of a day (YYYY-MM-DD) that are not empty, with their write shards summed."""
+    """Return the non-empty lines of a day (YYYY-MM-DD), with their write shards summed."""
     sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows(stack, day):
         line = sums[row["status"], row["currency"]]
@@ -33,7 +33,7 @@ def lines(stack: Stack, day: str) -> list[Line]:
 
 
 def rows(stack: Stack, day: str) -> list[Row]:
-    """The rows of a day: the write shards of its lines."""
+    """Return the rows of a day: the write shards of its lines."""
     pages = stack.dynamodb.get_paginator("query").paginate(
         TableName=stack.outputs["ReportsTable"],
         KeyConditionExpression="#day = :day",

@@ -1,4 +1,4 @@
-"""States of running executions that fail and are tried again: which, why, how often, and until when a try is due."""
+"""States of running executions that fail and are retried: which, why, how often, and when the next try is due."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from .stack import Stack
 from .state_visits import StateVisit
 
 _OFTEN = 2
-# What no wait cures: a permission, a resource that is gone, a configuration.
+# Errors that no wait cures: a permission, a resource that is gone, a configuration.
 _LASTING = re.compile(
     r"\b(AccessDenied\w*|Unauthorized\w*|NotAuthorized\w*|UnrecognizedClient\w*|InvalidClientTokenId|ExpiredToken\w*"
     r"|ResourceNotFound\w*|NoSuchBucket|QueueDoesNotExist|NotFoundException|KMS\w*|InvalidEnvironment|ValidationException)\b"
@@ -22,7 +22,7 @@ _LASTING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """state: that fails. cause: its last error. next_by: when its next try begins at the latest."""
+    """A failing state. state: its name. cause: its last error. next_by: when its next try begins at the latest."""
 
     state: str
     cause: Cause
@@ -31,7 +31,7 @@ class Retrying:
 
 
 def retrying(stack: Stack, machine: str, execution: Execution) -> Retrying | None:
-    """The state that a running execution tries again, from its second failure on; at once if no wait cures the error.
+    """Return the state that a running execution retries, from its second failure on; at once if no wait helps.
 
     machine: the logical id of its state machine.
     """
@@ -48,7 +48,7 @@ def retrying(stack: Stack, machine: str, execution: Execution) -> Retrying | Non
 
 
 def _next_by(stack: Stack, machine: str, visit: StateVisit) -> datetime | None:
-    """None if the state's definition does not retry the error, or not any more."""
+    """Return when the next try is due; None if the state's definition does not retry the error, or no longer."""
     definition = json.loads(
         stack.stepfunctions.describe_state_machine(stateMachineArn=stack.outputs[f"{machine}Arn"])["definition"]
     )
@@ -66,7 +66,7 @@ def _next_by(stack: Stack, machine: str, visit: StateVisit) -> datetime | None:
 
 
 def _states(machine: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every state, also inside Parallel and Map."""
+    """Yield every state, including those inside Parallel and Map."""
     for name, state in machine["States"].items():
         yield name, state
         inner = [*state.get("Branches", []), *(state[part] for part in ("ItemProcessor", "Iterator") if part in state)]

@@ -1,7 +1,8 @@
 """Rewrites the keys that depend on a person's name or address from the first form to the second: `accounts.people`.
 
 It may run before a deployment, after it and while applications are opened, and be stopped and repeated at any point:
-each row is one transaction or one conditional update. Rows of the first form stay for functions of the release before.
+each row is one transaction or one conditional update. Rows of the first form stay for functions of the previous
+release.
 """
 
 from collections import Counter
@@ -30,8 +31,8 @@ type Item = Mapping[str, Any]
 class Rewritten:
     """Numbers of rows by kind.
 
-    done: rewritten by this run. left: still known by the first form only. removed: of customers that an older release
-    removed. twice: for each customer left because another one is the same person, both application_ids.
+    done: rewritten by this run. left: still known only by the first form. removed: rows of customers that an older
+    release removed. twice: for each customer left because another one is the same person, both application_ids.
     """
 
     done: Counter[str] = field(default_factory=Counter)
@@ -49,7 +50,7 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """client: a `boto3.client("dynamodb")`. The others are names of tables."""
+    """Rewrites rows. client: a `boto3.client("dynamodb")`. The others are names of tables."""
 
     client: Any
     applications: str

@@ -1,4 +1,4 @@
-"""Executions of a state machine as Step Functions lists them: by status, the newest first."""
+"""Executions of a state machine as Step Functions lists them: by status, newest first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from .stack import Stack
 
 FAILED = ("FAILED", "TIMED_OUT", "ABORTED")
 RECENT = timedelta(days=7)
-"""How long an execution that failed is looked at."""
+"""How far back failed executions are considered."""
 _MAX = 100
 
 
@@ -43,7 +43,10 @@ class Run:
 def listed(
     stack: Stack, output: str, status: str | None = None, since: datetime | None = None, last: int = _MAX
 ) -> list[Run]:
-    """The last executions, the newest first. output: of the stack, with the machine's ARN. since: when they started."""
+    """Return the last executions, newest first. output: the stack output with the machine's ARN.
+
+    since: when they started.
+    """
     found = (one for one in _pages(stack, output, status))
     newest = islice(_since(found, since), last)
     return [
@@ -52,19 +55,19 @@ def listed(
 
 
 def failed(stack: Stack, output: str, since: datetime | None = None, last: int = _MAX) -> list[Run]:
-    """The executions that did not succeed, the newest first; by default of a week, as their cause expires later."""
+    """Return unsuccessful executions, newest first; by default of a week, because their cause expires later."""
     since = since or datetime.now(UTC) - RECENT
     found = [one for status in FAILED for one in listed(stack, output, status, since, last)]
     return sorted(found, key=lambda one: one.started, reverse=True)[:last]
 
 
 def find(stack: Stack, output: str, name: str) -> Run:
-    """The execution of this name. Raises RunNotFound."""
+    """Return the execution of this name. Raises RunNotFound."""
     return _run(name, description(stack, execution_arn(stack, name, output=output)))
 
 
 def description(stack: Stack, arn: str) -> Any:
-    """What DescribeExecution answers. Raises RunNotFound."""
+    """Return DescribeExecution's response. Raises RunNotFound."""
     try:
         return stack.stepfunctions.describe_execution(executionArn=arn)
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""The execution of a saga, also if somebody started it under another name than its id."""
+"""The execution of a saga, even if somebody started it under another name than its id."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ _LIFE = timedelta(days=1)
 
 
 def saga_of(stack: Stack, saga_id: str, created_at: object, saga: Saga = ORDER_SAGA) -> Execution | None:
-    """The execution of a saga: the one named after its id, or one that somebody started under another name.
+    """Return the execution of a saga: the one named after its id, or one that somebody started under another name.
 
     created_at: when its first step wrote, in ISO 8601; without it, only the name is tried.
     """
@@ -24,7 +24,7 @@ def saga_of(stack: Stack, saga_id: str, created_at: object, saga: Saga = ORDER_S
 
 
 def _moment(text: object) -> datetime | None:
-    """An aware time; None if a row written by hand has another value."""
+    """Parse an aware time; None if a row written by hand has another value."""
     try:
         at = datetime.fromisoformat(str(text))
     except ValueError:

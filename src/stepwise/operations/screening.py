@@ -1,4 +1,4 @@
-"""Barred names and limits. Each check of an application reads them, so a change counts at once."""
+"""Barred names and limits. Each check of an application reads them, so a change takes effect at once."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Barred:
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """table: the one that the checks read."""
+    """Access to the list. table: the one that the checks read."""
 
     table: ScreeningTable
 
@@ -53,8 +53,8 @@ class Screening:
     def bar(self, name: str, by: str, at: datetime) -> str:
         """Bar a name. Returns its normal form. Safe to repeat: the first rows stay.
 
-        The row of the first form is for functions of the release before, and is written first: `accounts.people`.
-        Raises InvalidApplication for a text that is no name.
+        The row of the first form is for functions of the previous release, and is written first: `accounts.people`.
+        Raises InvalidApplication for a text that is not a name.
         """
         check_text("name", name, InvalidApplication)
         if not (normal := normal_name(name)):
@@ -82,7 +82,7 @@ class Screening:
         return str((rows[0] if rows else older or {})["name"]["S"])
 
     def barred(self) -> Iterator[Barred]:
-        """All barred names, each once."""
+        """Yield all barred names, each once."""
         rows = list(barred_rows(self.table))
         keys = {row["sk"]["S"] for row in rows}
         for row in rows:
@@ -100,7 +100,7 @@ class Screening:
 
 
 def barred_rows(table: ScreeningTable) -> Iterator[Mapping[str, Any]]:
-    """The rows of barred names, of both forms, in DynamoDB's own JSON."""
+    """Yield the rows of barred names, of both forms, in DynamoDB's own JSON."""
     pages = table.client.get_paginator("query").paginate(
         TableName=table.name,
         KeyConditionExpression="pk = :pk",
@@ -112,7 +112,7 @@ def barred_rows(table: ScreeningTable) -> Iterator[Mapping[str, Any]]:
 
 
 def second_form(table: str, first: Mapping[str, Any]) -> dict[str, Any]:
-    """The UpdateItem that bars the name of a row of the first form in the second form, too. It names the row."""
+    """Build the UpdateItem that also bars a first-form row's name in the second form. It names the row."""
     return {
         "TableName": table,
         "Key": to_item(barred_keys(first["name"]["S"])[0]),

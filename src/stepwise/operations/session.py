@@ -1,4 +1,4 @@
-"""A session of AWS as boto3 has it, without boto3, whose transfers and resources take a fifth of a command's start."""
+"""An AWS session like boto3's, without boto3, whose transfers and resources take a fifth of a command's start."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from botocore.session import Session as BotocoreSession
 
 
 class Session:
-    """session_vars: as of botocore's session. keys: access key and secret, instead of those of the settings.
+    """A session. session_vars: as of botocore's session. keys: access key and secret, instead of those of the settings.
 
-    Raises BotoCoreError for settings that are wrong.
+    Raises BotoCoreError for invalid settings.
     """
 
     def __init__(
@@ -20,7 +20,7 @@ class Session:
             self._session.set_config_variable("region", region)
         if keys:
             self._session.set_credentials(*keys)
-        # Read now, so that a profile that does not exist is told here.
+        # Read now, so that a missing profile is reported here.
         self._session.get_scoped_config()
 
     @property
@@ -30,7 +30,7 @@ class Session:
 
     @property
     def access_key(self) -> str:
-        """Of the credentials that it has now; empty without any, and for those that renew themselves."""
+        """Access key of the current credentials; empty without any, and for those that renew themselves."""
         found = self._session.get_credentials()
         if found is None or isinstance(found, RefreshableCredentials):
             return ""

@@ -1,4 +1,7 @@
-"""How many rows hold the stock of a SKU. Orders take stock meanwhile: each transaction here keeps the total."""
+"""The number of rows that hold the stock of a SKU.
+
+Orders take stock meanwhile: each transaction here keeps the total.
+"""
 
 import random
 import time
@@ -23,7 +26,7 @@ class InvalidStock(CommandError):
 
 
 def shards_of(stack: Stack) -> Shards:
-    """Reads the stock of a SKU."""
+    """Return a reader of the stock of SKUs."""
     return Shards(stack.dynamodb, stack.outputs["InventoryTable"])
 
 
@@ -43,7 +46,7 @@ def reshard(stack: Stack, sku: str, into: int) -> Stock:
 
 
 def level(stack: Stack, sku: str) -> Stock:
-    """Move pieces between the rows of a SKU until all have the same number, as far as orders let it."""
+    """Move pieces between the rows of a SKU until all have the same number, as far as orders allow it."""
     shards, table = shards_of(stack), InventoryTable(stack.outputs["InventoryTable"])
     for _ in range(_ROUNDS):
         for source, target, pieces in _moves(_stocked(shards, sku).on_hand):
@@ -52,18 +55,18 @@ def level(stack: Stack, sku: str) -> Stock:
 
 
 def even(pieces: int, rows: int) -> list[int]:
-    """Pieces by row: the same number in each, but one more in the first ones."""
+    """Return pieces by row: the same number in each, with one more in the first ones."""
     least, more = divmod(pieces, rows)
     return [least + (row < more) for row in range(rows)]
 
 
 def count_condition(rows: int) -> tuple[str, dict[str, Any]]:
-    """The condition that the first row has this number of rows, and its values."""
+    """Return the condition that the first row has this number of rows, and its values."""
     return ("attribute_not_exists(shards)", {}) if rows == 1 else ("shards = :shards", {":shards": rows})
 
 
 def pause() -> None:
-    """Let orders go first."""
+    """Pause, to let orders go first."""
     time.sleep(random.uniform(0, _PAUSE))  # noqa: S311 # nosec B311 # a pause is no secret
 
 
@@ -86,7 +89,7 @@ def _stepped(stack: Stack, shards: Shards, sku: str, into: int) -> Stock:
 
 
 def _once(stack: Stack, actions: Sequence[Action]) -> bool:
-    """Try a transaction. Returns whether it has surely been written."""
+    """Try a transaction. Returns whether it has certainly been written."""
     try:
         return transact(stack.dynamodb, actions) is None
     except TransientError:
@@ -119,7 +122,7 @@ def _one_less(table: str, sku: str, on_hand: Sequence[int], _: int) -> list[Acti
 
 
 def _first(table: str, sku: str, count: int, update: str, pieces: int, following: int) -> Action:
-    """The write of the first row, which keeps count."""
+    """Build the write of the first row, which has the number of rows."""
     condition, values = count_condition(count)
     values |= {":pieces": pieces, **({":next": following} if following > 1 else {})}
     return {
@@ -134,9 +137,9 @@ def _first(table: str, sku: str, count: int, update: str, pieces: int, following
 
 
 def _moves(on_hand: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """From which row, to which, how many pieces: as few as possible."""
+    """Yield moves (source row, destination row, pieces): as few as possible."""
     wanted = even(sum(on_hand), len(on_hand))
-    # Those that have more stay at it, so that a leveled SKU is left alone.
+    # Rows with more pieces keep them, so that a leveled SKU is left alone.
     order = sorted(range(len(on_hand)), key=lambda row: -on_hand[row])
     surplus = {row: on_hand[row] - share for row, share in zip(order, wanted, strict=True)}
     targets = [row for row in reversed(order) if surplus[row] < 0]

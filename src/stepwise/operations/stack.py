@@ -1,6 +1,6 @@
 """A deployed stack, local or on AWS: its outputs, and clients that reach it.
 
-botocore is imported where it is called, as the command line reads this module also for --help.
+botocore is imported where it is called, because the command line also reads this module for --help.
 """
 
 import os
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from .session import Session
 
 _LOCAL_REGION = "us-east-1"
-# The local stack needs nothing of the caller's AWS settings, which may be broken.
+# The local stack needs none of the caller's AWS settings, which may be broken.
 _NO_SETTINGS: Any = {
     "profile": (None, None, None, None),
     "config_file": (None, None, os.devnull, None),
     "credentials_file": (None, None, os.devnull, None),
 }
 
-# Threads may use clients, but not make them.
+# Threads may use clients, but not create them.
 _making_clients = threading.Lock()
 
 type Row = dict[str, Any]
 
 
 class StackNotFound(CommandError):
-    """There is no such stack; the message says why, or what to do."""
+    """The stack does not exist; the message says why, or what to do."""
 
 
 @dataclass(frozen=True)
 class Stack:
-    """outputs: by name. parameters: those it was deployed with.
+    """A stack. outputs: by name. parameters: those it was deployed with.
 
     status: CloudFormation's status. services: other endpoints, by service name.
     access_key: that it was described with.
@@ -60,7 +60,10 @@ class Stack:
 
     @classmethod
     def local(cls, endpoint: str, name: str = STACK_NAME, services: Mapping[str, str] | None = None) -> "Stack":
-        """A stack at a local endpoint. services: endpoints of simulators, by service name. Raises StackNotFound."""
+        """Return a stack at a local endpoint. services: endpoints of simulators, by service name.
+
+        Raises StackNotFound.
+        """
         from .session import Session
 
         session = Session(_NO_SETTINGS, _LOCAL_REGION, ("test", "test"))
@@ -68,7 +71,7 @@ class Stack:
 
     @classmethod
     def on_aws(cls, name: str) -> "Stack":
-        """A stack in the account of your AWS settings. Raises StackNotFound."""
+        """Return a stack in the account of your AWS settings. Raises StackNotFound."""
         from .session import Session
 
         try:
@@ -99,7 +102,7 @@ class Stack:
         return cls(session, endpoint, outputs, parameters, status, access_key=session.access_key)
 
     def client(self, service: str) -> Any:
-        """A client of a service for this stack."""
+        """Create a client of a service for this stack."""
         from botocore.config import Config
 
         with _making_clients:
@@ -111,7 +114,10 @@ class Stack:
         return self._clients[service]
 
     def resources(self, name: str, kind: str) -> Iterator[tuple[str, str]]:
-        """Yields logical and physical id of each resource of a type, also in nested stacks. name: of the root stack."""
+        """Yield logical and physical id of each resource of a type, including nested stacks.
+
+        name: the root stack's name.
+        """
         pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
         for one in (one for page in pages for one in page["StackResourceSummaries"]):
             if one["ResourceType"] == "AWS::CloudFormation::Stack":
@@ -174,7 +180,7 @@ def _does_not_exist(error: Exception) -> bool:
 
 
 def plain(item: Mapping[str, Any]) -> Row:
-    """A DynamoDB item as Python values; a number is a Decimal."""
+    """Convert a DynamoDB item to Python values; a number becomes a Decimal."""
     return {name: _value(value) for name, value in item.items()}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from .causes import Cause, message_of
 
 _FAILURES = ("TaskFailed", "TaskTimedOut", "TaskSubmitFailed", "TaskStartFailed")
-# As much as a table shows of a message.
+# Maximum length of a message in a table.
 _MAX_MESSAGE = 500
 
 
@@ -23,7 +23,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class StateVisit:
-    """One state that an execution went through. errors: one for each failed attempt. message: of the last one.
+    """One state that an execution went through. errors: one for each failed attempt. message: that of the last error.
 
     ended: whether the execution has left it. failed: whether the last attempt failed. before: the visit that led here;
     inside: the visit of the Map or Parallel state around it; both by number, None at a beginning. iteration: of that
@@ -56,7 +56,7 @@ class StateVisit:
 
     @property
     def cause(self) -> Cause | None:
-        """The last error, with the number of attempts in a row that ended so."""
+        """The last error, with the number of consecutive attempts that ended with it."""
         if not self.errors:
             return None
         times = next((n for n, error in enumerate(reversed(self.errors)) if error != self.errors[-1]), len(self.errors))

@@ -1,4 +1,4 @@
-"""Stock on hand: show, seed and change it. Every change leaves a row that says who, when, why and how many."""
+"""Stock on hand: show, seed and change it. Every change leaves a row with who, when, why and how many."""
 
 import uuid
 from collections import Counter
@@ -25,7 +25,7 @@ from .stack import Row, Stack
 
 MAX_PIECES = 1_000_000_000
 _CHANGE = "STOCK_CHANGE#"
-# Orders take stock meanwhile. After half of the rounds `add` no longer insists on what it has read.
+# Orders take stock meanwhile. After half of the rounds `add` no longer insists on the total that it read.
 _ROUNDS = 20
 
 
@@ -40,14 +40,14 @@ _parse = parser(_Change, InvalidStock, "the change", free_text=["reason"])
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The row of a change. again: the same change was made before, and now nothing was."""
+    """The row of a change. again: the same change was made before, so nothing was changed now."""
 
     row: Row
     again: bool
 
     @property
     def moved(self) -> str:
-        """What the change did, in words."""
+        """Describe the change in words."""
         row = self.row
         if "is" in row:
             return f"{row['sku']}: {row['was']} -> {row['is']} pieces on hand"
@@ -55,12 +55,12 @@ class Changed:
 
 
 def on_hand(stack: Stack) -> dict[str, int]:
-    """Pieces on hand by SKU, in all its rows, in the order of the SKUs."""
+    """Return pieces on hand by SKU, over all its rows, in the order of the SKUs."""
     return {row["sku"]: row["on_hand"] for row in listed(stack)}
 
 
 def listed(stack: Stack) -> list[Row]:
-    """SKU, pieces on hand and number of rows of each SKU, in the order of the SKUs.
+    """Return SKU, pieces on hand and number of rows of each SKU, in the order of the SKUs.
 
     While pieces move from one row to another, both may be counted, or neither.
     """
@@ -85,8 +85,8 @@ def seed(stack: Stack, pieces: Mapping[str, int]) -> list[str]:
 def add(stack: Stack, sku: str, pieces: int, reason: str, by: str = "") -> Changed:
     """Add pieces to the stock of a SKU, which may be new. The same SKU, pieces and reason are one change, made once.
 
-    by: who does it; the caller by default. The row lacks `was` and `is` if too many orders took stock meanwhile. Raises
-    InvalidStock, Contention.
+    by: the operator; the caller by default. The row lacks `was` and `is` if too many orders took stock meanwhile.
+    Raises InvalidStock, Contention.
     """
     if pieces == 0:
         raise InvalidStock("pieces: Expected `int` >= 1")
@@ -94,12 +94,15 @@ def add(stack: Stack, sku: str, pieces: int, reason: str, by: str = "") -> Chang
 
 
 def set_to(stack: Stack, sku: str, pieces: int, reason: str, by: str = "") -> Changed:
-    """Set the pieces on hand of a SKU, as counted. Reserved pieces are not on hand. Once, and raises, as `add`."""
+    """Set the pieces on hand of a SKU, as counted. Reserved pieces are not on hand.
+
+    Idempotent, and raises, as `add`.
+    """
     return _change(stack, "set", sku, pieces, reason, by)
 
 
 def changes(stack: Stack, sku: str = "") -> list[Row]:
-    """The changes of a SKU or of all, the oldest first. `pieces` is what was added; negative if stock was taken off."""
+    """Return the changes of a SKU or of all, oldest first. `pieces`: how many were added; negative if removed."""
     rows = (row for row in stack.rows("InventoryTable") if row["pk"].startswith(_CHANGE))
     return sorted((row for row in rows if sku in ("", row["sku"])), key=lambda row: str(row["at"]))
 
@@ -124,7 +127,7 @@ def _change(stack: Stack, kind: str, sku: str, pieces: int, reason: str, by: str
 
 
 def _counted(kind: str, sku: str, pieces: int, before: Stock | None) -> Row:
-    """The change in pieces. Raises InvalidStock."""
+    """Compute the change in pieces. Raises InvalidStock."""
     was = before.total if before else 0
     moved = pieces if kind == "add" else pieces - was
     if was + moved > MAX_PIECES:
@@ -133,7 +136,7 @@ def _counted(kind: str, sku: str, pieces: int, before: Stock | None) -> Row:
 
 
 def _write(stack: Stack, row: Row, before: Stock | None) -> bool:
-    """Write the change, if every row of the SKU is as it was read: `was` is true, and no order is overwritten."""
+    """Write the change, if all rows of the SKU are unchanged: `was` is true, and no order is overwritten."""
     on_hand = before.on_hand if before else [None]
     after = even(row["is"], len(on_hand))
     writes = [_set_shard(stack, row["sku"], shard, now, on_hand) for shard, now in enumerate(after)]
@@ -152,7 +155,7 @@ def _write_anyway(stack: Stack, row: Row) -> bool:
 
 
 def _set_shard(stack: Stack, sku: str, shard: int, pieces: int, before: Sequence[int | None]) -> Action:
-    """Set the pieces of a row that has what was read."""
+    """Set the pieces of a row that is unchanged since it was read."""
     condition, values = "attribute_not_exists(pk)", {}
     if before[shard] is not None:
         counted, more = count_condition(len(before)) if shard == 0 else ("attribute_exists(pk)", {})

@@ -35,7 +35,7 @@ class Failed:
 
 
 def targets_of(stack: Stack, kind: EntityType) -> Mapping[str, Target]:
-    """The targets of a type, by name."""
+    """Return the targets of a type, by name."""
     made = _all(stack)
     return {name: made[name] for name in kind.targets}
 
@@ -53,7 +53,7 @@ def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
 def rebuild_all(stack: Stack, tables: Tables, name: str, progress: Callable[[int], None]) -> tuple[int, list[Failed]]:
     """Bring a target to the data of every key that has it. Returns how many were rebuilt, and those that failed.
 
-    progress: called with how many more keys are done. A second run repeats nothing but reads. Raises NoSuchTarget.
+    progress: called with how many more keys are done. A second run repeats only reads. Raises NoSuchTarget.
     """
     done, failed = 0, list[Failed]()
     one = partial(_rebuilt, Rebuild(stack.dynamodb, tables), name, _target(stack, name))
@@ -66,7 +66,7 @@ def rebuild_all(stack: Stack, tables: Tables, name: str, progress: Callable[[int
 
 
 def keys(stack: Stack, tables: Tables, name: str) -> Iterator[Key]:
-    """Every key of a type that has this target: also where no version has finished, as its target may show one."""
+    """Yield every key of a type that has this target, even if no version has finished: the target may show one."""
     pages = stack.dynamodb.get_paginator("scan").paginate(
         TableName=tables.gates,
         ProjectionExpression="pk, sk, #type",
@@ -83,13 +83,16 @@ def _rebuilt(rebuild: Rebuild, name: str, target: Target, key: Key) -> Failed | 
     try:
         rebuild.run(key, name, target, datetime.now(UTC))
     except Exception as error:
-        # Whatever is wrong with a key, it must not stop the others.
+        # No error of one key may stop the others.
         return Failed(key, f"{type(error).__name__}: {error}")
     return None
 
 
 def _all(stack: Stack) -> Mapping[str, Target]:
-    """Each variable of TargetEnvironment is an output of the stack, such as ProductsTable for products_table."""
+    """Return all targets.
+
+    Each variable of TargetEnvironment is an output of the stack: ProductsTable for products_table.
+    """
     outputs = {name: stack.outputs[name.title().replace("_", "")] for name in TargetEnvironment.fields()}
     return targets(TargetEnvironment(**outputs), stack.client)
 

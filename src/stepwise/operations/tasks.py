@@ -22,11 +22,11 @@ from .orders import patiently
 from .stack import Stack
 
 _ERRORS = {one.__name__: one for one in (InvalidTask, PayloadMismatch, TooManyItems)}
-# The longest that a task may take, and its finalization.
+# The longest that a task may take, including its finalization.
 _MAX_SECONDS = 18_600
 _PAGE = 25
 DETAILS = ("task_type", "attempt", "created_at", "started_at", "ended_at", "deadline")
-"""The attributes of a task that the command line and the console show as they are."""
+"""The attributes of a task that the command line and the console show unchanged."""
 ITEM_STATUSES = (Status.CREATED, Status.PROCESSING, Status.COMPLETED, Status.FAILED)
 
 
@@ -54,7 +54,7 @@ class TaskView:
         return name_of(self.task.key)
 
     def count(self, status: Status) -> int:
-        """How many items have this status. While a retry runs, an item that it has not reached is FAILED."""
+        """Count the items with this status. While a retry runs, an item that it has not reached is FAILED."""
         return sum(item.status is status for item in self.items)
 
     @property
@@ -72,7 +72,7 @@ def parse_key(text: str) -> TaskKey:
 
 
 def name_of(key: TaskKey) -> str:
-    """The key as `parse_key` reads it."""
+    """Format the key as `parse_key` reads it."""
     return f"{key.tenant_code}/{key.task_id}"
 
 
@@ -87,7 +87,7 @@ def create(stack: Stack, request: Mapping[str, Any]) -> TaskKey:
 
 
 def view(stack: Stack, key: TaskKey) -> TaskView:
-    """A task and its items, read consistently. Raises TaskNotFound."""
+    """Read a task and its items consistently. Raises TaskNotFound."""
     table = _table(stack)
     task = table.find(key)
     if task is None:
@@ -96,7 +96,7 @@ def view(stack: Stack, key: TaskKey) -> TaskView:
 
 
 def follow(stack: Stack, key: TaskKey) -> Iterator[TaskView]:
-    """Yield the task until it has ended. Raises TaskNotFound, StillRunning; the task goes on."""
+    """Yield the task until it has ended. Raises TaskNotFound, StillRunning; the task continues."""
     for _ in patiently(_MAX_SECONDS):
         seen = view(stack, key)
         yield seen
@@ -106,12 +106,12 @@ def follow(stack: Stack, key: TaskKey) -> Iterator[TaskView]:
 
 
 def running(stack: Stack) -> list[Task]:
-    """The tasks of all tenants that have not ended, or whose alarm was not raised yet; the oldest first."""
+    """Return the tasks of all tenants that have not ended, or whose alarm was not raised yet, oldest first."""
     return sorted(_table(stack).open(), key=_created)
 
 
 def of_tenant(stack: Stack, tenant_code: str, status: Status | None, last: int) -> list[Task]:
-    """The last tasks of a tenant, the newest first. The items between the tasks are skipped."""
+    """Return the last tasks of a tenant, newest first. The items between the tasks are skipped."""
     found: list[Task] = []
     after: str | None = PREFIX
     while after is not None:
@@ -136,7 +136,7 @@ def _table(stack: Stack) -> TasksTable:
 
 
 def _page(stack: Stack, pk: str, after: str) -> tuple[list[Task], str | None]:
-    """Tasks after this sort key, and where to go on."""
+    """Return tasks after this sort key, and where to continue."""
     answer = stack.dynamodb.query(
         TableName=stack.outputs["TasksTable"],
         KeyConditionExpression="pk = :pk AND sk > :after",
@@ -147,5 +147,5 @@ def _page(stack: Stack, pk: str, after: str) -> tuple[list[Task], str | None]:
     if "LastEvaluatedKey" not in answer:
         return tasks, None
     task_id, item, _ = answer["LastEvaluatedKey"]["sk"]["S"].removeprefix(PREFIX).partition("#")
-    # "$" comes after "#", which is before an item's number, and before every character of a task_id.
+    # "$" sorts after "#", which precedes an item's number, and before every character of a task_id.
     return tasks, f"{PREFIX}{task_id}{'$' if item else ''}"

@@ -19,7 +19,7 @@ from .values import in_key
 
 OUTPUT = "UserImportArn"
 _ROW_FAILED = "RowFailed"
-# The states that write a result, and where their output has its key.
+# The states that write a result, and the path of its key in their output.
 _WRITES = {
     "ResultCsvFileCreate": ("result_csv_file_create", "key"),
     "RegisterResult": ("register_result", "result_key"),
@@ -29,14 +29,17 @@ _MAX_SECONDS = 14_400
 
 
 class ImportFailed(CommandError):
-    """The import as a whole failed; the message says why. result_key: of the result file, if it got that far."""
+    """The import as a whole failed; the message says why. result_key: key of the result file, if it got that far."""
 
     result_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """state: the execution's current state. total: rows to run, None until known. failed: of those done."""
+    """Progress of an import.
+
+    state: the execution's current state. total: rows to run, None until known. failed: how many of those done failed.
+    """
 
     status: str = "RUNNING"
     state: str = ""
@@ -92,7 +95,7 @@ def follow(stack: Stack, name: str) -> Iterator[Progress]:
 
 
 def summary(stack: Stack, name: str) -> Summary:
-    """The summary of an import that has ended. Raises ImportFailed."""
+    """Return the summary of an import that has ended. Raises ImportFailed."""
     arn = execution_arn(stack, name, output=OUTPUT)
     ended = stack.stepfunctions.describe_execution(executionArn=arn)
     if ended["status"] == "SUCCEEDED":
@@ -104,7 +107,7 @@ def summary(stack: Stack, name: str) -> Summary:
 
 
 def _written(stack: Stack, arn: str) -> str:
-    """The key of the result file that an import wrote last; "" if it wrote none.
+    """Return the key of the result file that an import wrote last; "" if it wrote none.
 
     If a newer import owns the key that CountCsvFiles names, the result has another one.
     """
@@ -113,14 +116,14 @@ def _written(stack: Stack, arn: str) -> str:
         left = event.get("stateExitedEventDetails", {})
         if left.get("name") in _WRITES:
             name, field = _WRITES[left["name"]]
-            # A state that failed was left, too, without a result.
+            # A failed state was left, too, without a result.
             if key := json.loads(left["output"]).get(name, {}).get("result", {}).get(field):
                 return str(key)
     return ""
 
 
 def result_file(stack: Stack, ended: Summary) -> bytes:
-    """The result file, as this import wrote it."""
+    """Return the result file, as this import wrote it."""
     answer = stack.client("s3").get_object(
         Bucket=stack.outputs["UsersBucket"], Key=ended.result_key, VersionId=ended.result_version_id
     )
@@ -128,18 +131,18 @@ def result_file(stack: Stack, ended: Summary) -> bytes:
 
 
 def results(stack: Stack, ended: Summary) -> list[Result]:
-    """The rows of the result file."""
+    """Return the rows of the result file."""
     return read(result_file(stack, ended))
 
 
 def key_of(text: str) -> str:
-    """The key of the file in an import's input; empty for the newest one in the bucket."""
+    """Return the key of the file in an import's input; empty for the newest one in the bucket."""
     document = json.loads(text or "{}")
     return str(document.get("key") or "") if isinstance(document, dict) else ""
 
 
 def _key(stack: Stack, file: Path, now: datetime) -> str:
-    """The file's own date, if its name has one; otherwise today, in a separate folder."""
+    """Build the key of a file: with its own date, if its name has one; otherwise today, in a separate folder."""
     prefix = stack.parameters["UserFilePrefix"]
     if date_in_name(file.name, prefix):
         return f"manual/{file.name}"
@@ -147,7 +150,7 @@ def _key(stack: Stack, file: Path, now: datetime) -> str:
 
 
 def _events_after(stack: Stack, arn: str, seen: int) -> list[Any]:
-    """The events of an execution after the one with this id, oldest first."""
+    """Return the events of an execution after the one with this id, oldest first."""
     new: list[Any] = []
     pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(
         executionArn=arn, reverseOrder=True, includeExecutionData=False, PaginationConfig={"PageSize": 1000}
@@ -160,7 +163,7 @@ def _events_after(stack: Stack, arn: str, seen: int) -> list[Any]:
 
 
 def moved(progress: Progress, event: Any) -> Progress:
-    """The import's progress after an event of its history."""
+    """Return the import's progress after an event of its history."""
     match event["type"]:
         case "MapStateStarted":
             return replace(progress, total=event["mapStateStartedEventDetails"]["length"])

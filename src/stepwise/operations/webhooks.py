@@ -51,7 +51,7 @@ def subscribe(
 
 
 def subscriptions(stack: Stack, tenant_code: str | None = None) -> list[Subscription]:
-    """The subscriptions of a tenant, or all of them and the operator's."""
+    """Return the subscriptions of a tenant, or all of them and the operator's."""
     if tenant_code:
         return _table(stack).subscriptions(_parse_tenant({"tenant_code": tenant_code}).tenant_code)
     pages = stack.dynamodb.get_paginator("scan").paginate(
@@ -63,7 +63,7 @@ def subscriptions(stack: Stack, tenant_code: str | None = None) -> list[Subscrip
 
 
 def failed(stack: Stack, of: Iterable[Subscription]) -> list[Delivery]:
-    """The failed deliveries of subscriptions, as the index has them, the newest first."""
+    """Return the failed deliveries of subscriptions, from the index, newest first."""
     keys = {one.key for one in of}
     found = (one for pk in sorted({key.pk for key in keys}) for one in _failed_in(stack, pk))
     return [one for one in found if one.key in keys]
@@ -86,7 +86,10 @@ def rotate(stack: Stack, key: WebhookKey, *, finish: bool = False) -> str:
 
 
 def remove(stack: Stack, key: WebhookKey) -> bool:
-    """Remove a subscription, its address and its secrets. What waits is cancelled. Returns whether there was one."""
+    """Remove a subscription, its address and its secrets. Pending deliveries are cancelled.
+
+    Returns whether it existed.
+    """
     return _subscribing(stack).remove(key)
 
 

@@ -23,7 +23,7 @@ from .stack import Stack
 JOB = RUN_JOB.name
 NAMES = tuple(sorted(work.name for work in (CHARGE, CREATE_CARD, CREATE_USER, RUN_JOB, RUN_TASK, START_IMPORT)))
 
-# The step that does work outside DynamoDB, by the work's name.
+# The step that works outside DynamoDB, by the work's name.
 _STEPS = {step.outside: step.name for saga in (ORDER_SAGA, ACCOUNT_SETUP) for step in saga.leases}
 # Parameters of the stack: a decision is kept as long as the records of any kind of work.
 _LIFETIMES, _DEFAULT_DAYS = ("RecordLifetimeDays", "TaskLifetimeDays"), 90
@@ -38,18 +38,18 @@ class InvalidOutcome(CommandError):
 
 
 def operations(stack: Stack) -> LeaseOperations:
-    """The leases of a stack."""
+    """Return the leases of a stack."""
     days = max(int(stack.parameters.get(name, _DEFAULT_DAYS)) for name in _LIFETIMES)
     return LeaseOperations(stack.dynamodb, stack.outputs["IdempotencyTable"], lifetime=timedelta(days=days))
 
 
 def listed(stack: Stack) -> list[LeaseRecord]:
-    """Work that may concern operators. Leaves out charges and cards that certainly do not stand."""
+    """Return work that operators may have to look at, without charges and cards that certainly do not stand."""
     return [record for record in operations(stack).listed() if not _needs_nobody(stack, record)]
 
 
 def is_undecided(stack: Stack, record: LeaseRecord) -> bool:
-    """Whether nobody knows the outcome, and a person may have to find it out."""
+    """True if the outcome is unknown, and an operator may have to find it out."""
     crashed = record.status is Status.IN_PROGRESS and record.lease_until < datetime.now(UTC)
     return (crashed or record.status in (Status.HELD, Status.UNKNOWN)) and not _needs_nobody(stack, record)
 
@@ -57,7 +57,7 @@ def is_undecided(stack: Stack, record: LeaseRecord) -> bool:
 def _needs_nobody(stack: Stack, record: LeaseRecord) -> bool:
     saga_id, _, work = record.key.rpartition("#")
     if work == HTTP_REQUEST.name:
-        # Whatever a request starts is named after its Idempotency-Key, and is listed on its own.
+        # Everything that a request starts is named after its Idempotency-Key, and is listed separately.
         return True
     if work not in _STEPS:
         return False
@@ -66,7 +66,7 @@ def _needs_nobody(stack: Stack, record: LeaseRecord) -> bool:
 
 
 def known(record: LeaseRecord) -> str:
-    """What is known of the outcome of work, in a line."""
+    """Describe the known outcome of work, in a line."""
     if record.error:
         return ": ".join(record.error)
     if record.status is Status.IN_PROGRESS:
@@ -75,7 +75,7 @@ def known(record: LeaseRecord) -> str:
 
 
 def record(stack: Stack, key: str, name: str) -> LeaseRecord:
-    """The record of one piece of work. Raises WorkNotFound."""
+    """Return the record of one piece of work. Raises WorkNotFound."""
     found = operations(stack).find(key, [name])
     if not found:
         raise WorkNotFound(f"{key} has no record of {name}; known work: {', '.join(NAMES)}")

@@ -20,7 +20,7 @@ type Item = tuple[str, str]
 class Conflicting:
     """Delays transactions and cancels conflicts.
 
-    database: executes everything. simulation: of the current run. seconds: duration of a transaction.
+    database: executes everything. simulation: the current run's. seconds: duration of a transaction.
     between: seconds between two rows of a batch. conflicts, written: transactions that lost, and that were tried.
     """
 

@@ -58,12 +58,13 @@ class Mapping:
 class Engine:
     """Implements tests.faults.seams.Seam. run: called while one is active.
 
-    MACHINE: logical id. TABLES, BUCKET: of a run. FUNCTIONS: logical ids.
+    MACHINE: logical id. TABLES, BUCKET: of a run. VERSIONED: of the bucket. FUNCTIONS: logical ids.
     """
 
     MACHINE: ClassVar[str]
     TABLES: ClassVar[Sequence[str]]
     BUCKET: ClassVar[str]
+    VERSIONED: ClassVar = False
     FUNCTIONS: ClassVar[Sequence[str]]
 
     stack: Stack = field(default_factory=Stack)
@@ -138,6 +139,14 @@ class Engine:
     def make_bucket(self) -> None:
         s3._buckets.pop(self.bucket, None)
         s3._create_bucket(self.bucket, b"", {})
+        if self.VERSIONED:
+            s3._object_versions.clear()
+            s3._bucket_versioning[self.bucket] = "Enabled"
+
+    def versions(self, key: str) -> list[Document]:
+        """Return all versions of an object, oldest first."""
+        found: list[Document] = s3._object_versions.get((self.bucket, key), [])
+        return found
 
     @property
     def bucket(self) -> str:

@@ -109,7 +109,7 @@ class Executing(Invoking, ABC):
     # Redrives.
 
     def may_be_redriven(self, detail: Document, label: str) -> None:
-        """Let an operator redrive an execution that ended without success. detail: of its event."""
+        """Let an operator redrive an execution that ended without success. detail: that of its event."""
         if detail["status"] == "SUCCEEDED":
             return
         place = f"end@{label}"
@@ -227,7 +227,7 @@ class Executing(Invoking, ABC):
     # Events.
 
     def tell(self, name: str, label: str, event: Document, **notes: Any) -> None:
-        """Deliver a status event to the matching rules. name: of the invocations. label: of the execution."""
+        """Deliver a status event to the matching rules. name: names the invocations. label: names the execution."""
         for rule in self.engine.rules:
             if self.engine.matches(rule, event):
                 deliver = partial(self._delivered, f"{name}@{label}", rule, rule.delivered(as_delivered(event)))

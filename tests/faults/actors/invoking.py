@@ -26,7 +26,11 @@ WRITES = {
 TRANSACTIONS = {"TransactGetItems", "TransactWriteItems"}
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>slow down</Message></Error>"
 # Responses, by service.
-_THROTTLED: dict[str, tuple[int, Document, bytes]] = {"s3": (503, {}, _SLOW_DOWN), "cards": (429, {}, b"{}")}
+_THROTTLED: dict[str, tuple[int, Document, bytes]] = {
+    "s3": (503, {}, _SLOW_DOWN),
+    "cards": (429, {}, b"{}"),
+    "lambda": (429, {}, b'{"__type": "TooManyRequestsException"}'),
+}
 
 
 @dataclass
@@ -41,12 +45,12 @@ class Invoking(Acting, ABC):
     @property
     @abstractmethod
     def handlers(self) -> Mapping[str, Handler]:
-        """Return the handlers by the function's logical id."""
+        """The handlers by the function's logical id."""
 
     @property
     @abstractmethod
     def tally(self) -> Judging[Any]:
-        """Return the judge that counts the current events."""
+        """The judge that counts the current events."""
 
     @abstractmethod
     def stop(self, execution: Document, status: str) -> None:

@@ -8,7 +8,7 @@ from tests.faults.actors.acting import Acting
 class Judging[R: Acting]:
     """Notes of a judge.
 
-    violations: (invariant, detail) in order. outcomes: of invocations. calls: by function and operation.
+    violations: (invariant, detail) in order. outcomes: counts of invocation outcomes. calls: by function and operation.
     hits: faults at calls, by function, operation and kind. stops: ends of executions from outside, by state and kind.
     mark: prefix of its lines in the trace.
     """

@@ -1,4 +1,4 @@
-"""Mutants: small patches of the loaded code.
+"""Mutants: small patches of the loaded code, whose docstrings say what goes wrong.
 
 `focus` says where their faults are drawn, so that a few schedules suffice.
 """
@@ -42,7 +42,7 @@ class Mutants(dict[str, Mutant]):
 class Finding:
     """Result of a search. outcome: the first that broke an invariant, if any. tried: number of schedules.
 
-    seed: of the last.
+    seed: that of the last.
     """
 
     outcome: Any

@@ -14,7 +14,7 @@ _COUNTED = ("outcomes", "calls", "hits", "stops", "ends")
 class Outcome:
     """Result of a schedule.
 
-    violations: invariant and detail. injected: the faults. trace: what happened. seconds: of virtual time.
+    violations: invariant and detail. injected: the faults. trace: what happened. seconds: duration in virtual time.
     hits: faults at calls, by function, operation and kind. stops: ends from outside, by state and kind. ends: how many
     ended in which way.
     """
@@ -34,7 +34,7 @@ class Outcome:
 class Totals:
     """Sums of the fields of Outcome, over all schedules. schedules_with, violations: by kind of fault.
 
-    hours: of virtual time.
+    hours: total virtual time.
     """
 
     schedules: int = 0

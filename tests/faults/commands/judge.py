@@ -72,7 +72,7 @@ class Judge(Waits):
         return has_ended(command) and int(command.get("expires_at", {}).get("N", 10**12)) <= moment
 
     def stored(self, body: bytes, status: int) -> None:
-        """Judge a response of S3. body: of the write."""
+        """Judge a response of S3. body: the body of the write."""
         if status == 200:
             new = json.loads(body)
             self._target("catalog", self.catalog, {"version": {"N": str(new["version"])}})

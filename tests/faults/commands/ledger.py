@@ -25,7 +25,8 @@ class Ledger(Judging["Run"]):
     rebuilt: by target, the newest finished version when the last complete rebuild began.
     disturbed: whether a fault may cost the five minutes of a sweep. excess: seconds that faults cost.
     published: responses by version. expired: versions whose row TTL has deleted; `rows` still has it.
-    states, starts: which were reached. images: of the gate, in order. restored_at: when the gate was put back.
+    states, starts: which were reached. images: all images of the gate, in order.
+    restored_at: when the gate was put back.
     waived: invariants that do not apply since then.
     """
 

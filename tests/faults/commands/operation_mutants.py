@@ -140,7 +140,7 @@ def _late_wait() -> AbstractContextManager[None]:
     ),
 )
 def _same_etag() -> AbstractContextManager[None]:
-    """The condition of a late put of a skipped version holds again."""
+    """A late put of a skipped version succeeds, because its condition holds again."""
     return replaced(catalog, "_salt", lambda: b"")
 
 

@@ -19,9 +19,9 @@ _MAY_CHANGE = {"tip", "tokens"}
 
 
 class Ledger(Judging["Run"]):
-    """Rows of the run. imports: by id. batches: their records, by id and first row. records: of rows, by key of the
-    record.
+    """Rows of the run. imports: by id. batches: their records, by id and first row.
 
+    records: those of rows, by record key.
     stored: commands of rows, by record; for the whole run, even if they expire.
     """
 

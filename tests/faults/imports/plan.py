@@ -115,10 +115,10 @@ def worked_on(chance: random.Random, file: File) -> File:
 class Plan:
     """The plan of a schedule.
 
-    first: the file. mode: None to let the size decide. retries: how many follow. options: of the first import.
+    first: the file. mode: None to let the size decide. retries: how many follow. options: the first import's options.
     batch_rows: rows of a batch. known: how many keys exist before. others: moments at which others publish keys.
     stops: moments at which an operator stops what runs. twice: calls at once. uploaded: by an event.
-    ending: of the file's name.
+    ending: the extension of the file's name.
     """
 
     first: File

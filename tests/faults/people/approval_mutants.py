@@ -4,6 +4,9 @@ import json
 from contextlib import AbstractContextManager
 from typing import Any
 
+from api import approvals as over_http
+from api import calls
+from api.answer import Answer
 from approvals import table as of_approvals
 from approvals.callbacks import Callbacks, Trace
 from approvals.state import Approval
@@ -33,6 +36,20 @@ def _always_expires() -> AbstractContextManager[None]:
 @mutant("a decision after it is due", breaks.EXPIRY, focus=((r"^rest#", (WEEKS_WITHOUT,)),))
 def _overdue() -> AbstractContextManager[None]:
     return replaced(of_approvals, "_UNDUE", "#status = :waiting AND :decided_at <> :waiting")
+
+
+@mutant("a requester who decides", breaks.EYES)
+def _own_request() -> AbstractContextManager[None]:
+    return replaced(Approval, "four_eyes", property(lambda _: False))
+
+
+@mutant("a token that decides for every group", breaks.EYES)
+def _any_group() -> AbstractContextManager[None]:
+    def decide(request: Any, own: Any) -> Answer:
+        given = {**request.body, "approval_id": request.values["approval_id"], "decided_by": request.subject}
+        return Answer(200, calls.invoke(own.decide_approval_function, given))
+
+    return replaced(over_http, "decide_approval", decide)
 
 
 @mutant("a token that is stored after the notice", breaks.KNOWN, focus=((r"^WaitForReview@\d#1\.call2$", (s.SLOW,)),))

@@ -1,5 +1,7 @@
 """The machines of account opening, the functions of approvals and accounts, and the card processor."""
 
+import io
+import json
 import os
 import types
 from dataclasses import dataclass, field
@@ -7,7 +9,7 @@ from dataclasses import replace as changed
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ministack.services import stepfunctions
+from ministack.services import s3, stepfunctions
 
 import accounts.bank
 import accounts.recovery
@@ -16,12 +18,14 @@ import idempotency.leases
 import idempotency.saga.sweep
 import runtime.sweep
 from accounts.handlers import finalization, processed_cards, sweep
+from runtime import clients
 from runtime.bearer import BearerSession
 from runtime.secrets import Secret
 from tests.faults.actors import engine as shared
 from tests.faults.actors.engine import STEADY, functions_of
+from tests.faults.actors.wire import Client, Session
 from tests.faults.people.processor import ADDRESS, SECRET, Processor
-from tests.faults.seams import Document
+from tests.faults.seams import Document, Send
 from tests.kit.deployed_stack import ACCOUNT, REGION, Stack
 from tests.kit.engines.in_process import replace
 
@@ -40,6 +44,25 @@ _MADE = (processed_cards, finalization, sweep)
 _ENDED = {"ABORTED": "ExecutionAborted", "TIMED_OUT": "ExecutionTimedOut"}
 
 
+class _Lambda(Client):
+    """Invokes a function for another one: the HTTP API decides so."""
+
+    def _json(self, _: str, parameters: Document) -> tuple[Send, bytes]:
+        engine: Any = self.wire
+
+        def send() -> Any:
+            answer = engine.on.invoke_for_api(parameters["FunctionName"].rpartition(":")[2], parameters["Payload"])
+            body = io.BytesIO(json.dumps(answer["body"]).encode())
+            return 200, {}, {"Payload": body, **({"FunctionError": "Unhandled"} if answer.get("error") else {})}
+
+        return send, b""
+
+
+class _Session(Session):
+    def create_client(self, service: str, **more: Any) -> Client:
+        return _Lambda(service, self.wire, 1) if service == "lambda" else super().create_client(service, **more)
+
+
 @dataclass
 class Engine(shared.Engine):
     """The engine of applications. processor: in runs that have one."""
@@ -52,7 +75,9 @@ class Engine(shared.Engine):
         *("IdempotencyTable", "ScreeningTable", "SetupsTable"),
     )
     BUCKET: ClassVar = "DocumentsBucket"
-    FUNCTIONS: ClassVar = [*functions_of("approvals"), *functions_of("accounts"), "NotifyApprovalsFunction"]
+    VERSIONED: ClassVar = True
+    API: ClassVar = "HandleRequestFunction"
+    FUNCTIONS: ClassVar = [*functions_of("approvals"), *functions_of("accounts"), "NotifyApprovalsFunction", API]
 
     processor: Processor = field(default_factory=Processor)
 
@@ -84,6 +109,8 @@ class Engine(shared.Engine):
 
     def hold(self) -> None:
         super().hold()
+        replace(clients, "session", lambda: _Session(self))
+        replace(s3, "new_uuid", lambda: self.on.new_version() if self.run else "none")
         replace(stepfunctions, "_run_parallel_branches", lambda *given: self.on.branches(*given))
         replace(stepfunctions, "_invoke_nested_start_execution_sync", lambda _, given: self.on.child(given))
         replace(stepfunctions, "_send_task_success", lambda request: self.on.answer_token(request))

@@ -47,6 +47,11 @@ class Executing(shared.Executing):
             self.simulation.sleep(actor.notes["pace"] * self.chance.random())
         super().call(operation)
 
+    def new_version(self) -> str:
+        """Name a version of a document."""
+        self.counts["version"] += 1
+        return f"version-{self.counts['version']}"
+
     def run_invocation(self, invocation: Invocation) -> Document:
         self.limit(invocation, invocation.timeout)
         return super().run_invocation(invocation)

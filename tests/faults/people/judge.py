@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.faults.actors.engine import START
 from tests.faults.people import invariants as i
+from tests.faults.people.plan import PDF
 from tests.faults.people.recorded import FINAL, Recorded
 from tests.faults.seams import Document
 
@@ -134,11 +135,11 @@ class Judge(Recorded):
 
     def _judge_outcome(self, own_id: str, status: str, decided: str | None) -> None:
         """Judge the outcome of a schedule without a fault."""
-        own = self.run.plan.of(own_id)
-        wanted = _FOLLOWS.get(decided) if own.flagged or decided else "APPROVED"
+        flagged = not (self.document(own_id) or b"").startswith(PDF)
+        wanted = _FOLLOWS.get(decided) if flagged or decided else "APPROVED"
         same = [one for one in self.customers.values() if one["application_id"] != own_id]
-        if bool(decided) != own.flagged and not (same or self.run.plan.crowded):
-            self.broken(i.OUTCOME, f"{own_id} is decided by {decided}, and its document is {own.document!r}")
+        if bool(decided) != flagged and not (same or self.run.plan.crowded):
+            self.broken(i.OUTCOME, f"{own_id} is decided by {decided}, and its document is {self.document(own_id)!r}")
         if status != wanted and not (status == "FAILED" and same):
             self.broken(i.OUTCOME, f"{own_id} is {status}, and should be {wanted}")
 

@@ -9,6 +9,7 @@ from typing import Any
 import accounts.bank
 from accounts import checks
 from accounts.bank import CustomersTable
+from accounts.documents import Documents
 from accounts.recovery import Recovery
 from accounts.steps import BankAccounts, OpeningBonus, Outcome
 from accounts.table import Applications
@@ -176,6 +177,18 @@ def _numbered() -> AbstractContextManager[None]:
     opened = BankAccounts.open
     return replaced(
         BankAccounts, "open", lambda self, task: {**opened(self, task), "number": self.number(task.step.saga_id)}
+    )
+
+
+@mutant(
+    "the newest document instead of the one that was checked",
+    breaks.PINNED,
+    focus=((r"^CheckIdentity@\d#[12]$", (f.ERROR_AFTER, f.TIMED_OUT_AFTER)),),
+)
+def _newest() -> AbstractContextManager[None]:
+    find = Documents.find
+    return replaced(
+        Documents, "find", lambda self, key, _, pin: find(self, key, None, lambda newest: pin(newest) and newest)
     )
 
 

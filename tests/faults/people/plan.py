@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accounts.bank import account_number
 from tests.faults.people.processor import SECRET
@@ -15,7 +15,8 @@ PERSONAL = (
     *(account_number(SECRET, f"a-{number}") for number in (1, 2)),
 )
 """Parts of names, addresses, dates of birth and their hashes, and the account numbers."""
-_PDF = b"%PDF-1.7 "
+PDF = b"%PDF-1.7 "
+GROUP, REQUESTER = "account-opening", "machine:account-opening"
 # Names of one person. The previous release knows the first ones as one text.
 _SPELLINGS = ("Konrad Zuse", "KONRAD  zuse", "\uff2bonrad\u00a0Zuse")
 _MORE_SPELLINGS = ("Zuse, Konrad", "Kon\u200brad Zuse", "Ko\u0301nrad Zuse", "K\u3164onrad Zuse", "Konra'd Zuse")
@@ -25,17 +26,17 @@ _CROWDED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """An application. request: of SubmitApplication. document: None if there is none. flagged: whether a check flags
-    it.
+    """An application. request: input of SubmitApplication. document: None if there is none.
 
+    newer: a later version of the document, and its moment.
     callers: moments of SubmitApplication calls; other: which of them sends a different payload, or None.
     """
 
     request: Document
     document: bytes | None
-    flagged: bool
     callers: Sequence[float]
     other: float | None
+    newer: tuple[float, bytes] | None = None
 
     @property
     def other_request(self) -> Document:
@@ -47,7 +48,7 @@ class Review:
     """A review of a waiting approval.
 
     It comes after this many seconds, or this many before (-) or after (+) the due time.
-    times: how often the decision is repeated. comment: of a person.
+    times: how often the decision is repeated. groups: those of a token, to decide over HTTP; else None.
     """
 
     by: str
@@ -55,6 +56,12 @@ class Review:
     after: float | None
     around_due: float
     times: int
+    groups: Sequence[str] | None = None
+
+    @property
+    def barred(self) -> bool:
+        """True if this person must not decide."""
+        return self.by.casefold() == REQUESTER or (self.groups is not None and GROUP not in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,11 @@ class Plan:
     processor: bool
     older: Mapping[str, float]
     crowded: bool
+
+    @property
+    def barred(self) -> set[str]:
+        """Return the names of those who must not decide."""
+        return {one.by for one in self.reviews if one.barred}
 
     def label(self, application_id: str) -> str:
         """Return a short name: its number, with what follows the id in an execution's name."""
@@ -95,13 +107,16 @@ def plan(schedule: Schedule) -> Plan:
     crowded = bool(others) and schedule.chance("address").random() < _CROWDED
     for one in others if crowded else ():
         one.request["address"] = first.request["address"]
-    return Plan([first, *others], reviews, schedule.seed % 2 == 1, older, crowded)
+    reviews += _strangers(schedule.chance("strangers"))
+    newer = schedule.chance("newer document")
+    applications = [_with_newer(one, newer) for one in (first, *others)]
+    return Plan(applications, reviews, schedule.seed % 2 == 1, older, crowded)
 
 
 def _application(chance: random.Random, number: int, moment: float, like: Application | None = None) -> Application:
     """Plan an application. like: of the same person, or of another one."""
     own_id, same = f"a-{number}", like is not None and chance.random() < 0.6
-    document = chance.choice((_PDF, _PDF, None, b"just text"))
+    document = chance.choice((PDF, PDF, None, b"just text"))
     request = {
         "application_id": own_id,
         "name": "Konrad Zuse" if same or number == 1 else "Horst Zuse",
@@ -112,7 +127,15 @@ def _application(chance: random.Random, number: int, moment: float, like: Applic
     callers = [moment, *([moment + chance.choice((0.0, 0.05, 30))] if chance.random() < 0.3 else [])]
     other = moment + chance.choice((0.0, 0.02, 40)) if chance.random() < 0.15 else None
     content = document + own_id.encode() if document else None
-    return Application(request, content, document != _PDF, callers, other)
+    return Application(request, content, callers, other)
+
+
+def _with_newer(one: Application, chance: random.Random) -> Application:
+    """Let its applicant replace the document, perhaps while it is checked."""
+    if chance.random() < 0.6:
+        return one
+    content = chance.choice((PDF, b"just text")) + b"newer " + one.request["application_id"].encode()
+    return replace(one, newer=(one.callers[0] + chance.choice((0.3, 1.0, 2.0, 4.0, 60.0)), content))
 
 
 def _reviews(chance: random.Random) -> list[Review]:
@@ -126,4 +149,22 @@ def _reviews(chance: random.Random) -> list[Review]:
         decision = mostly if chance.random() < 0.7 else chance.choice((APPROVE, REJECT))
         around = chance.choice((-1.0, -0.05, 0.0, 0.05, 1.0, 3600.0, 3 * _DAY))
         found.append(Review(f"reviewer-{index + 1}", decision, after, around, chance.choice((1, 1, 1, 2))))
+    return found
+
+
+def _strangers(chance: random.Random) -> list[Review]:
+    """Plan people who decide early and mostly must not: the requester, and people with tokens."""
+    if chance.random() < 0.7:
+        return []
+    people: list[tuple[str, Sequence[str] | None]] = [
+        (REQUESTER, None),
+        (REQUESTER.title(), (GROUP,)),
+        ("stranger", ("account", "approvals")),
+        ("member of nothing", ()),
+        ("member", ("approvals", GROUP)),
+    ]
+    found = []
+    for by, groups in chance.sample(people, chance.choice((1, 2, 3))):
+        decision, after = chance.choice((APPROVE, REJECT)), chance.choice((0.0, 0.3, 60.0))
+        found.append(Review(by, decision, after, 0.0, chance.choice((1, 2)), groups))
     return found

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache, partial
 
-from ministack.services import s3, stepfunctions
+from ministack.services import stepfunctions
 
 from accounts.screening import limit_key
 from idempotency.codec import to_item
@@ -60,7 +60,9 @@ def _live(run: Run) -> None:
         dynamodb().put_item(TableName=run.engine.stack.name("ScreeningTable"), Item=limit)
     for one in run.plan.applications:
         if one.document is not None:
-            s3._put_object(run.engine.bucket, one.request["document_key"], one.document, {})
+            run.put_document(one.request["document_key"], one.document)
+        if one.newer is not None:
+            run.spawn(partial(run.put_document, one.request["document_key"], one.newer[1]), one.newer[0])
         for moment in one.callers:
             run.spawn(partial(run.submit, one.request), moment)
         if one.other is not None:

@@ -1,5 +1,6 @@
 """Judges the writes of applications and approvals, one by one."""
 
+import hashlib
 import json
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 FINAL = {"APPROVED", "REJECTED", "FAILED"}
 _TOKEN = "token-"
+_CLAIMED = "DOCUMENT#"
 
 
 class Recorded(Standing):
@@ -48,17 +50,34 @@ class Recorded(Standing):
             self._wrote_application(before, row)
         elif table == "ApprovalsTable":
             self._wrote_approval(before, row)
+        elif table == "ScreeningTable" and row and row["pk"].startswith(_CLAIMED):
+            self._claimed(row)
         else:
             self.stands(table, before, row)
 
     def _wrote_application(self, before: Document | None, row: Document) -> None:
         own_id = row["application_id"]
         self.applications[own_id] = row
+        pinned = (before or {}).get("document_version")
+        if pinned and pinned != row.get("document_version"):
+            self.broken(i.PINNED, f"{own_id} notes {row.get('document_version')}, and noted {pinned}")
         if before and before["status"] in FINAL and row["status"] != before["status"]:
             self.broken(i.FINAL, f"{own_id} was {before['status']}, and is {row['status']}")
         if row["status"] in FINAL and (before is None or before["status"] != row["status"]):
             self.run.say(f"application {own_id} {row['status']} {row.get('reason') or ''}")
             self.decided.append(own_id)
+
+    def document(self, own_id: str) -> bytes | None:
+        """Return the pinned version of an application's document; None if none is pinned."""
+        row = self.applications[own_id]
+        versions = self.run.engine.versions(row["document_key"])
+        return next((one["data"] for one in versions if one["version_id"] == row.get("document_version")), None)
+
+    def _claimed(self, row: Document) -> None:
+        """Judge the check of a document."""
+        pinned = self.document(row["application_id"])
+        if pinned is None or row["pk"] != _CLAIMED + hashlib.sha256(pinned).hexdigest():
+            self.broken(i.PINNED, f"{row['application_id']} is checked by another version than the one it notes")
 
     def _wrote_approval(self, before: Document | None, row: Document | None) -> None:
         own_id = (row or before or {})["approval_id"]
@@ -74,7 +93,7 @@ class Recorded(Standing):
             return
         was, now = before["status"], row["status"]
         if row["round"] > before["round"] and (was == "CANCELLED" or self.run.months_passed):
-            # People are asked again: by a redriven execution, or by another one that has the free name.
+            # People are asked again: by a redriven execution, or by another one that reuses the freed name.
             self.run.say(f"approval {own_id} waits again")
             self.went_on.pop(own_id, None)
         elif was != now:
@@ -91,6 +110,8 @@ class Recorded(Standing):
             self.broken(i.ONCE, f"{own_id} was {was}, and is {now}")
         if now == "EXPIRED" and self.run.simulation.now < self.due(row):
             self.broken(i.EXPIRY, f"{own_id} expires {self.due(row) - self.run.simulation.now:.1f} s early")
+        if now in {"APPROVED", "REJECTED"} and row["decided_by"] in self.run.plan.barred:
+            self.broken(i.EYES, f"{own_id} is {now} by {row['decided_by']}")
         if now in {"APPROVED", "REJECTED"} and row["decided_at"] >= row["due_at"]:
             self.broken(i.EXPIRY, f"{own_id} is {now} at {row['decided_at']}, and was due at {row['due_at']}")
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 
-from ministack.services import stepfunctions
+from ministack.services import s3, stepfunctions
 
 import accounts.bank
 from accounts.people import uniqueness_keys
@@ -54,6 +54,10 @@ class Run(Reviewing):
                 self.judge.broken(ANSWERS, f"{name}: {error}: {answer['body']['errorMessage']}")
                 return
             self.simulation.sleep(self.chance.uniform(1, 30) * (number + 1))
+
+    def put_document(self, key: str, content: bytes) -> None:
+        """Store a version of an applicant's document."""
+        s3._put_object(self.engine.bucket, key, content, {})
 
     def bars(self, application: Application) -> tuple[str, ...]:
         """Return the keys that bar a second customer, in the release that runs at this moment."""
@@ -142,6 +146,7 @@ class Run(Reviewing):
         """Judge a written row; its transaction may still be running."""
         table = table.removeprefix(self.engine.stack.prefix)
         self.judge.wrote(table, old, new)
+        self.refused(table)
         self.independent(table, new or old or {})
 
     def carried_out(self, *_: object) -> None:

@@ -95,7 +95,7 @@ class Standing(Judging["Run"]):
         return " ".join(sorted(re.findall(r"[a-z]+", plain.lower()))), row["date_of_birth"]
 
     def _judge_order(self) -> None:
-        """Check that whoever has an account or a card is a customer."""
+        """Check that everybody with an account or a card is a customer."""
         customers = {row["application_id"] for row in self.customers.values()}
         for own_id in self.applications.keys() - customers:
             if left := self.children(own_id):

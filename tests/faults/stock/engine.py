@@ -23,7 +23,7 @@ _STATES = ("ProcessOrder", "ProcessPayment", "ReserveInventory", "ReleaseInvento
 
 
 class Engine(shared.Engine):
-    """conflicts: the database, in which transactions take a while."""
+    """An engine with a contended database. conflicts: the database, in which transactions take a while."""
 
     conflicts: Conflicting
 

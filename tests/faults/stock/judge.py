@@ -36,7 +36,7 @@ _EXPECTED = ("OutOfStock",)
 class Judge(Judging["Run"]):
     """Judges stock.
 
-    rows: of the Inventory table. initial: pieces by SKU. seen: totals by SKU, during each call of a step.
+    rows: those of the Inventory table. initial: pieces by SKU. seen: totals by SKU, during each call of a step.
     """
 
     def __init__(self, run: "Run") -> None:

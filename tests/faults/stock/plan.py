@@ -31,7 +31,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command. kind: shard, add or set. number: of rows or pieces."""
+    """A command. kind: shard, add or set. number: how many rows or pieces."""
 
     kind: str
     number: int

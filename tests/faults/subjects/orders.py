@@ -15,7 +15,7 @@ from tests.kit.orders import GOOD_PAYMENT, good_order
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderKind(Kind):
-    """A kind of order. lines: quantity and stock of each line. token: of the payment. price: of a piece."""
+    """A kind of order. lines: quantity and stock of each line. token: the payment's token. price: per piece."""
 
     lines: tuple[tuple[int, int], ...]
     token: str = "tok_visa"

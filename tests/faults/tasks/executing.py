@@ -35,7 +35,7 @@ class Executing(Iterating):
 
     @contextmanager
     def working(self, key: str) -> Iterator[None]:
-        """Mark the invocation that does the work of an item. key: of the work."""
+        """Mark the invocation that does the work of an item. key: the work's key."""
         current = self.simulation.current
         assert current is not None
         awaited = bool(current.notes.get("visit")) and "late" not in current.notes

@@ -30,11 +30,11 @@ MUTANTS = mutant = Mutants()
 _STOPPED = (s.ABORTED_AT, s.EXECUTION_TIMED_OUT_AT)
 _ITEM_STOPPED = ((r"^iterator@\d\.\d\.\d#1\.call[2-5]$", (*_STOPPED, s.SLOW)),)
 _ITEM_CUT = ((r"^iterator@\d\.\d\.\d#1\.call[3-6]$", (f.DIES_AFTER, f.ANSWER_LOST)),)
-# Its work is done, nobody is told, and no other invocation of the attempt finds out.
+# The work is done but unreported, and no other invocation of the attempt finds out.
 _ITEM_LOST = ((r"^iterator@\d\.1\.\d#1\.call4$", (f.DIES_AFTER,)), (r"^iterator@\d\.1\.\d#[2-9]$", (f.ERROR_BEFORE,)))
 _ITEM_TWICE = ((r"^iterator@\d\.\d\.\d#1$", (f.ABANDONED,)), (r"^iterator@\d\.\d\.\d#\d\.call", (s.SLOW,)))
 _REDRIVEN = ((r"^(start|finish)@\d\.\d$", (f.ABORTED_AFTER,)), (r"^end@\d\.\d#1$", (s.REDRIVEN,)))
-# Its event waits for an invocation that continues to work.
+# The end event waits for an invocation that is still working.
 _REDRIVEN_LATE = (
     *_ITEM_STOPPED,
     (r"^end@\d\.\d#1$", (s.REDRIVEN,)),

@@ -37,16 +37,12 @@ class Engine(shared.Engine):
     MACHINE: ClassVar = "UserImport"
     TABLES: ClassVar = ("IdempotencyTable",)
     BUCKET: ClassVar = "UsersBucket"
+    VERSIONED: ClassVar = True
     FUNCTIONS: ClassVar = functions_of("user_import")
 
     def begin(self, run: "Run") -> None:
         super().begin(run)
         os.environ.update(run.variables)
-
-    def make_bucket(self) -> None:
-        super().make_bucket()
-        s3._object_versions.clear()
-        s3._bucket_versioning[self.bucket] = "Enabled"
 
     def hold(self) -> None:
         super().hold()
@@ -69,11 +65,6 @@ class Engine(shared.Engine):
         return Backoff(until, self._now, simulation.sleep, self.on.chance.random)
 
     # Actions of others
-
-    def versions(self, key: str) -> list[Document]:
-        """Return all versions of an object, oldest first."""
-        found: list[Document] = s3._object_versions.get((self.bucket, key), [])
-        return found
 
     def stored(self) -> list[str]:
         return [key for bucket, key in s3._object_versions if bucket == self.bucket]

@@ -34,7 +34,8 @@ class Import:
     """One import.
 
     asked: its input. at: when the Initialize began that pinned its file. key, version, origin, file: the pinned ones.
-    announced: whether it has a result. registered: its last result with outcomes. status, error: of its execution.
+    announced: whether it has a result. registered: its last result with outcomes.
+    status, error: those of its execution.
     """
 
     name: str

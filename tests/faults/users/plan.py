@@ -86,7 +86,7 @@ class File:
 
     @property
     def codes(self) -> list[str]:
-        """Return the reason to refuse each row, regardless of existing users; empty if there is none."""
+        """The reason to refuse each row, regardless of existing users; empty if there is none."""
         first: dict[str, int] = {}
         for number, row in enumerate(self.rows):
             if not row.extra:

@@ -58,7 +58,7 @@ class Ledger:
 class Judge(Judging["Run"]):
     """Judges webhooks.
 
-    rows: of deliveries; webhooks: of subscriptions, with `since`. removed, disabled: moments, by webhook.
+    rows: deliveries; webhooks: subscriptions, with `since`. removed, disabled: moments, by webhook.
     unused: parameters that no subscription names, by key: when a sweep deletes them. kept: endpoints that a webhook has
     named: since when, and which. hangs: the last request to a receiver that was slow or unanswered, by subscriber.
     delivered: the last accepted message, by webhook. ids: by status change. accepted: messages. resent: deliveries

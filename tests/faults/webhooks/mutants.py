@@ -49,7 +49,7 @@ def _hidden() -> AbstractContextManager[None]:
 
 @mutant("a backlog that is not sent, and drains as if it hung", breaks.TIMELY)
 def _drained() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: failures of an unsent backlog counted as hanging requests, which slowed its drain."""
     given_up = Deliveries._given_up
 
     def slowly(self: Any, delivery: Any, made: Try) -> Try:
@@ -95,7 +95,7 @@ def _ended_first() -> AbstractContextManager[Any]:
 
 @mutant("a `Retry-After` beyond the calendar", breaks.ANSWERS)
 def _calendar() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: a date that overflows raised an error."""
 
     def after(text: str) -> int:
         if text.isdecimal():
@@ -112,19 +112,19 @@ def _calendar() -> AbstractContextManager[None]:
 
 @mutant("an expired row that swallows a new event", breaks.RECORDED)
 def _swallowed() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: the event was never recorded."""
     return replaced(WebhooksTable, "record", lambda self, delivery, _: self.put(delivery.values).applied)
 
 
 @mutant("a removed subscription whose deliveries wait for the next one", breaks.STOPPED)
 def _inherited() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: the next subscription sent the deliveries of the removed one."""
     return replaced(Subscription, "owns", lambda *_: True)
 
 
 @mutant("a lease that is checked before the secret is read", breaks.LEASE, focus=_FROZEN)
 def _checked_early() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: the lease could expire while the secret was read."""
     send = Deliveries.send
 
     def early(self: Any, subscription: Subscription, delivery: Delivery) -> Try:
@@ -143,7 +143,7 @@ def _checked_early() -> AbstractContextManager[None]:
     focus=((r"^SendWebhook.*call[34]$", (s.HELD,)), (r"^Notify.*call4$", (RESENT_AT,))),
 )
 def _resent_twice() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: a resend whose write landed twice reset the delivery again."""
     free = "attribute_exists(#pk) AND (attribute_not_exists(#owner) OR #next_try_at <= :now OR #owner = :seen)"
     return replaced(webhooks.table, "_FREE", free)
 
@@ -274,7 +274,7 @@ def _row_only() -> AbstractContextManager[None]:
 
 @mutant("a limit that is checked before the write only", breaks.LIMIT)
 def _counted_before() -> AbstractContextManager[None]:
-    """A past defect."""
+    """A past defect: concurrent subscriptions exceeded the limit."""
 
     def changed(self: Any, row: Any, condition: str, values: Any, **assign: Any) -> Any:
         counts = assign.get("kind") == "webhooks"

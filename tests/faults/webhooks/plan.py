@@ -45,9 +45,9 @@ class Subscriber:
 class Plan:
     """The plan of a schedule.
 
-    notices: each with the moments at which the queue delivers it. actions: of operators: moment, kind, subscriber.
+    notices: each with the moments at which the queue delivers it. actions: by operators: moment, kind, subscriber.
     sweepless: from when until when no sweep runs. of_one: deliveries that a sweep takes from one receiver.
-    reserved: of a sweep's time, for its last tries, in ms. limit: of a tenant's subscriptions.
+    reserved: time kept for a sweep's last tries, in ms. limit: maximum subscriptions of a tenant.
     """
 
     subscribers: Sequence[Subscriber]

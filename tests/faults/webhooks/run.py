@@ -57,7 +57,7 @@ _AFTER = ("600", "18000", "Sun, 22 Nov 2026 12:00:00 GMT", "Fri, 31 Dec 9999 23:
 
 @dataclass
 class Run(shared.Executing):
-    """A run; hooks of the engine at each seam. parameters: of Parameter Store. refused: refused calls."""
+    """A run; hooks of the engine at each seam. parameters: those in Parameter Store. refused: refused calls."""
 
     TEARS: ClassVar = False
 

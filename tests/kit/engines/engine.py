@@ -21,7 +21,7 @@ _SESSION = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test",
 
 @dataclass(frozen=True)
 class Engine:
-    """name: for tests. endpoint: its address. answer: set if it runs in this process."""
+    """An engine. name: for tests. endpoint: its address. answer: set if it runs in this process."""
 
     name: str
     endpoint: str
@@ -29,7 +29,7 @@ class Engine:
 
     def client(self, *, attempts: int = 1) -> "DynamoDBClient":
         """Returns a client. attempts: how often the SDK tries a call without an answer."""
-        # In this process nobody checks a signature, which takes a tenth of a call's time.
+        # In this process nothing checks signatures; signing takes a tenth of a call's time.
         signature: Any = UNSIGNED if self.answer else None
         config = Config(retries={"total_max_attempts": attempts}, max_pool_connections=16, signature_version=signature)
         client = _SESSION.client("dynamodb", endpoint_url=self.endpoint, config=config)

@@ -33,7 +33,7 @@ def ministack() -> Engine:
 
 @cache
 def repeat_cheaply() -> None:
-    """Let MiniStack's DynamoDB parse an expression once, and copy fast: the same few requests come again and again."""
+    """Let MiniStack's DynamoDB parse an expression once, and copy fast: the same few requests are repeated often."""
     from ministack.services import dynamodb
 
     tokens = cache(dynamodb._tokenize)

@@ -14,7 +14,7 @@ _KEY = {name: _COMMAND[name] for name in ("pk", "sk")}
 
 
 def published(versions: int) -> Given:
-    """Publish so many versions, so that it is the last one's turn."""
+    """Publish this many versions, so that it is the last one's turn."""
 
     def given(stack: Stack, _: Any) -> Mapping[str, str]:
         for version in range(1, versions + 1):

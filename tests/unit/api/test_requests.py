@@ -67,7 +67,7 @@ def test_under_jwt_the_claim_is_the_tenant_and_the_header_is_ignored() -> None:
 @pytest.mark.parametrize(
     "text", ["null", "None", "nil", "<nil>", "", "[]", "[a b]", "undefined", "NULL", "map[]", None, ["a"]]
 )
-def test_empty_claim_is_no_tenant_and_no_subject(text: Any) -> None:
+def test_empty_claim_is_neither_a_tenant_nor_a_subject(text: Any) -> None:
     assert refused(authorized(event(), jwt(tenant_code=text)), 403) is None
     assert refused(authorized(event(), jwt(tenant_code="tenant1", sub=text)), 403) is None
     assert parsed(authorized(event(), jwt(tenant_code="t", sub=text, client_id="c"))).subject == "c"

@@ -49,7 +49,7 @@ def test_fault_applies_to_one_order_several_times(fault: Fault, gateway: Gateway
         (["answer_lost", "--times", "0"], "--times"),
     ],
 )
-def test_fault_no_simulator_supports_is_explained(fault: Fault, arguments: list[str], says: str) -> None:
+def test_unsupported_fault_is_explained(fault: Fault, arguments: list[str], says: str) -> None:
     ended = fault(*arguments)
 
     assert (ended.code, ended.error) == (2, None)

@@ -66,7 +66,7 @@ def test_waking_twice_ignores_a_dead_token(world: World) -> None:
     assert len(world.machines.answered) == 1
 
 
-def test_publishing_wakes_nobody(world: World) -> None:
+def test_publishing_wakes_no_version(world: World) -> None:
     parked(world)
     before = image(world, "gates")
     world.publish(order(3))
@@ -75,7 +75,7 @@ def test_publishing_wakes_nobody(world: World) -> None:
     assert world.machines.answered == {}
 
 
-def test_new_gate_wakes_nobody_and_reads_nothing(world: World) -> None:
+def test_new_gate_wakes_no_version_and_reads_nothing(world: World) -> None:
     world.publish(order())
     record = {"eventName": "INSERT", "dynamodb": {"NewImage": image(world, "gates")}}
     calls: list[str] = []

@@ -73,7 +73,7 @@ def test_without_a_ledger_only_the_rows_are_shown(payment: Any, lease: Any, kind
     assert (found.kind, found.sentence.startswith(words)) == (kind, True), found.sentence
 
 
-def test_charge_in_progress_is_no_alarm_while_the_order_runs() -> None:
+def test_charge_in_progress_raises_no_alarm_while_the_order_runs() -> None:
     assert where(seen(None, charge={"status": "IN_PROGRESS"}, runs=True), None).kind == "busy"
 
 

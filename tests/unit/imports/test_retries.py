@@ -93,7 +93,7 @@ def test_all_or_nothing_retry_runs_if_only_stored_rows_are_wrong(world: ImportWo
 
 @pytest.fixture
 def secretive() -> ImportWorld:
-    """A type with a secret description; p1 has one."""
+    """A world whose products have a secret description; p1 has one."""
     world = ImportWorld(
         dynamodb.client(), Types([dataclasses.replace(TYPES.of("PRODUCT"), secret=("description",))], TARGETS)
     )

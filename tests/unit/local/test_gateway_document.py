@@ -26,7 +26,7 @@ TEXT = "".join((ROOT / "docs" / name).read_text() for name in ("gateway.md", "ga
 KEY = derived_key("key-of-the-stack", "o-1")
 CHARGE = Charge("o-1", 3000, "JPY", "tok_visa")
 VALUES = {"key": KEY, "id": "ch_1", "amount": 3000, "currency": "JPY", "refunded": 0, "error": {"code": "expired_card"}}
-# The error for a looked-up status; None: the charge stands.
+# The error for a looked-up status; None if the charge is in effect.
 OUTCOMES = {
     "succeeded": None,
     "declined": PaymentDeclined,

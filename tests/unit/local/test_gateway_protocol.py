@@ -282,7 +282,7 @@ def test_local_stack_keeps_its_secret_across_restarts(gateway: GatewayClient, mo
     assert replace(gateway, secret=kept).lookup("o-1").status == 404
 
 
-def test_simulator_without_a_secret_accepts_nobody() -> None:
+def test_simulator_without_a_secret_rejects_everyone() -> None:
     with GatewayServer().serving() as server:
         assert GatewayClient(server.address, secret=SECRET).charge("o-1", 3000).status == 401
 

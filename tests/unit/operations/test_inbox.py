@@ -66,7 +66,7 @@ class Desk:
         self.stack._clients.update(clients)
 
     def ran(self, output: str, name: str, status: str, minutes: int, document: Any) -> None:
-        """Add an execution that started so many minutes ago, and ended this way."""
+        """Add an execution that started this many minutes ago, and ended with this status."""
         self.has(**{output: output})
         self.states.runs.append((output, name, status, NOW - timedelta(minutes=minutes), json.dumps(document)))
 
@@ -168,7 +168,7 @@ def test_user_import_is_listed_until_its_file_succeeds(desk: Desk, file: str, mi
 
 
 @pytest.mark.parametrize(("folder", "listed"), [("users", False), ("others", True)])
-def test_user_file_without_a_date_has_its_folders_name(desk: Desk, folder: str, listed: bool) -> None:
+def test_user_file_without_a_date_is_named_after_its_folder(desk: Desk, folder: str, listed: bool) -> None:
     desk.ran("UserImportArn", "manual-1", "FAILED", 5, {"key": "manual/users/TestFile_20261122.csv"})
     desk.ran("UserImportArn", "manual-2", "SUCCEEDED", 1, {"key": f"manual/{folder}/TestFile_20261123.csv"})
 

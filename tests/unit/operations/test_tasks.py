@@ -59,7 +59,7 @@ def test_task_is_shown_with_its_own_items(world: TaskWorld, stack: Any) -> None:
         tasks.view(stack, TaskKey(TENANT, "c"))
 
 
-def test_sdk_retry_of_a_call_is_one_task(world: TaskWorld, stack: Any) -> None:
+def test_sdk_retry_of_a_call_creates_one_task(world: TaskWorld, stack: Any) -> None:
     """The SDK repeats the same request if the response is lost."""
     sent: list[str] = []
 

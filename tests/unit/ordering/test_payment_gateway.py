@@ -371,7 +371,7 @@ def test_decline_without_its_key_is_confirmed_by_the_lookup(desk: Desk, gateway:
 
 
 @pytest.mark.parametrize("code", ["no_such_path", ""])
-def test_404_with_another_code_is_no_answer_to_a_lookup(desk: Desk, gateway: GatewayClient, code: str) -> None:
+def test_404_with_another_code_does_not_answer_a_lookup(desk: Desk, gateway: GatewayClient, code: str) -> None:
     gateway.inject(Injection(AnswerLost(), on="charge"))
     with pytest.raises(GatewayUnavailable):
         desk.charge()

@@ -2,7 +2,9 @@
 
 import pytest
 
+from accounts.definition import ACCOUNT_SETUP, REGISTER_CUSTOMER, SUBMIT_APPLICATION
 from runtime.environment import InvalidEnvironment, Variables
+from runtime.stores import StoreEnvironment, saga_steps
 
 
 class Stop(Variables):
@@ -61,3 +63,18 @@ def test_number_must_be_an_integer(text: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SEATS", text)
     with pytest.raises(InvalidEnvironment, match=r"^SEATS is not a whole number$"):
         _ = Bus().seats
+
+
+class Setup(StoreEnvironment):
+    applications_table: str
+    setups_table: str
+
+
+def test_table_of_a_saga_is_read_on_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    environment = Setup(idempotency_table="records", record_lifetime_days=1, applications_table="applications")
+    steps = saga_steps(ACCOUNT_SETUP, environment)
+
+    assert steps.table(SUBMIT_APPLICATION) == "applications"
+    with pytest.raises(InvalidEnvironment, match=r"^SETUPS_TABLE is not set"):
+        steps.table(REGISTER_CUSTOMER)

@@ -85,7 +85,7 @@ def test_function_gets_the_parsed_event_and_its_call() -> None:
 
 
 def test_handler_keeps_the_name_and_the_docstring_of_its_function() -> None:
-    assert (run_job.__name__, run_job.__doc__) == ("run_job", "Run it.")
+    assert (run_job.__name__, run_job.__doc__) == ("run_job", "Run the job.")
 
 
 def test_entry_and_success_lines_carry_only_the_ids(lines: Any) -> None:

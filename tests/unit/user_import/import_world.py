@@ -62,7 +62,7 @@ class Row:
 
 @dataclass
 class World:
-    """passwords: of each user at creation, by id."""
+    """A stack's worth of user imports. passwords: of each user at creation, by id."""
 
     simulator: Simulator
     bucket: Bucket

@@ -38,7 +38,7 @@ def test_file_in_another_encoding_creates_no_user(
     assert not any(name in str(refused.value) for one in names for name in one)
 
 
-def test_confirmed_file_is_imported_as_confirmed(world: World) -> None:
+def test_confirmed_encoding_is_used_for_the_import(world: World) -> None:
     world.upload(row(1, ("ñ", "±")).encode())
     summary = world.run(key=KEY, encoding_confirmed=True)
 

@@ -112,6 +112,6 @@ def _execution(machine: str, name: str) -> str:
 
 
 def _code(error: Exception) -> str:
-    # botocore is not imported, so that importing the kit stays free of dependencies.
+    # botocore is not imported, so that importing the layer needs no dependencies.
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Code", ""))

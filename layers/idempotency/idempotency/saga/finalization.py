@@ -70,7 +70,8 @@ class SagaRow(Protocol):
 class Finalization:
     """Finalizes sagas.
 
-    leases: bars outside work that has not begun; None if no step works outside. lifetime: of a lease's record.
+    leases: bars outside work that has not begun; None if no step works outside.
+    lifetime: how long a lease's record is kept.
     """
 
     saga: Saga
@@ -114,8 +115,7 @@ class Finalization:
         """Confirm a saga that succeeded; otherwise make sure that everything is undone. Idempotent.
 
         An execution that failed under a name that is not its saga's id says nothing about a saga: the steps may belong
-        to
-        another execution. An execution that succeeded has all steps, whatever its name.
+        to another execution. An execution that succeeded has all steps, whatever its name.
         Raises a TransientError, or as the client of Step Functions.
         """
         if execution.status not in ENDED:

@@ -33,8 +33,7 @@ class Sweep:
         """Finalize all that is due. Returns how many sagas were finalized, and how many stand in part.
 
         time_left: called before each saga; False leaves the rest to the next sweep. A saga that was skipped, or could
-        not
-        be read, counts as standing if its row names steps that stand.
+        not be read, counts as standing if its row names steps that stand.
         Raises SweepIncomplete if there are such sagas.
         """
         due = list(self.unsettled.before(at - self.max_life))
@@ -47,7 +46,7 @@ class Sweep:
             "finalized": found.count(Finalized.YES),
             "standing": found.count(Finalized.STANDING) + sum(one.standing for one in failed),
         }
-        # The alarm's metric is made from this line, also when there is nothing to count.
+        # The alarm's metric is derived from this line, so log it even if the count is 0.
         _logger.info("swept", extra=counts)
         if failed:
             raise SweepIncomplete(f"{len(failed)} of {len(done)}: {_named(one.saga_id for one in failed)}")

@@ -1,4 +1,4 @@
-"""A time axis on which idle stretches are folded."""
+"""A time axis with folded idle stretches."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 WIDTH = 1000.0
-# Shorter stretches are not worth a fold. A fold is drawn this wide.
+# Shorter stretches are not folded. A fold is drawn this wide.
 _SHORT, _FOLD = timedelta(seconds=2), 34.0
 
 type Span = tuple[datetime, datetime]
@@ -14,7 +14,7 @@ type Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """An idle stretch. x: where it is drawn, as wide as all."""
+    """An idle stretch. x: where it is drawn; all have one width."""
 
     x: float
     width: float
@@ -24,7 +24,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Times from left to right. begin and end: the whole."""
+    """Times from left to right. begin and end: those of the whole axis."""
 
     begin: datetime
     end: datetime
@@ -32,7 +32,7 @@ class Axis:
     scale: float
 
     def x(self, at: datetime) -> float:
-        """Where a time is, from 0 to WIDTH."""
+        """Return the position of a time, from 0 to WIDTH."""
         at = min(max(at, self.begin), self.end)
         number = bisect_right(self.folds, at, key=lambda fold: fold.begin)
         if not number:
@@ -44,7 +44,7 @@ class Axis:
 
 
 def axis(busy: Iterable[Span], begin: datetime, end: datetime) -> Axis:
-    """An axis on which only what lies between the busy spans is folded, if it is long."""
+    """Build an axis that folds long stretches between the busy spans."""
     idle = [gap for gap in _gaps(sorted(busy), begin, end) if gap[1] - gap[0] > _SHORT]
     seen = (end - begin - sum((right - left for left, right in idle), timedelta())).total_seconds()
     fold = _fold_width(len(idle), alone=seen <= 0)
@@ -58,7 +58,7 @@ def axis(busy: Iterable[Span], begin: datetime, end: datetime) -> Axis:
 
 
 def _fold_width(folds: int, *, alone: bool) -> float:
-    """Many folds leave half of the room for what is between them. alone: whether nothing is."""
+    """Return the width of a fold. Many folds leave half of the room for the rest. alone: whether there is no rest."""
     if not folds:
         return 0.0
     return WIDTH / folds if alone else min(_FOLD, WIDTH / 2 / folds)

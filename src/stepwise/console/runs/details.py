@@ -24,9 +24,9 @@ _CLOCKS_DIFFER, _LATE = timedelta(seconds=1), timedelta(seconds=5)
 _MAX_LISTED = 100
 _MAX_LINES = 100
 _OLD = timedelta(minutes=1)
-# Attributes of every line, which say nothing of this one.
+# Attributes of every line, which are not specific to it.
 _USUAL = frozenset({"timestamp", "level", "message", "logger", "requestId", "function_request_id", "xray_trace_id"})
-# Alike in the lines of many executions.
+# Attributes with equal values in many executions.
 _SHARED = frozenset({"tenant_code"})
 
 _documents: Recent[tuple[str, str]] = Recent(128)
@@ -37,8 +37,10 @@ _old_lines: Recent[list[Line]] = Recent(64)
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """number: of the visit shown. visits: numbers and visits of the same state. input and output: redacted text.
+    """The details of one state.
 
+    number: the number of the shown visit. visits: numbers and visits of the same state.
+    input and output: redacted text.
     group: the function's log group, if it has one.
     """
 
@@ -64,7 +66,7 @@ class Detail:
 
 
 def detail(visit: Visit, described: Described, history: History, name: str, state: State) -> Detail:
-    """What a page shows of a state."""
+    """Return the details of a state for a page."""
     seen = [(number, one) for number, one in enumerate(history.visits) if one.name == name]
     number, chosen = next(
         (pair for pair in seen if str(pair[0]) == visit.asked("visit")), seen[-1] if seen else (None, None)
@@ -89,7 +91,7 @@ def detail(visit: Visit, described: Described, history: History, name: str, stat
 
 
 def _texts(visit: Visit, described: Described, chosen: StateVisit, total: int) -> tuple[str, str]:
-    """Input and output, redacted. total: how many events there are."""
+    """Return input and output, redacted. total: how many events there are."""
     wanted = {chosen.first, chosen.last} - {0}
 
     def read() -> tuple[str, str]:
@@ -102,7 +104,7 @@ def _texts(visit: Visit, described: Described, chosen: StateVisit, total: int) -
 
 
 def _group(visit: Visit, state: State) -> str:
-    """The log group of a state's function; empty if it calls none."""
+    """Return the log group of a state's function; empty if it calls none."""
     parameters = state.get("Parameters") or state.get("Arguments") or {}
     function = parameters.get("FunctionName") if isinstance(parameters, dict) else None
     if not isinstance(function, str):
@@ -114,7 +116,7 @@ def _read_group(visit: Visit, function: str) -> str:
     try:
         found = visit.stack.client("lambda").get_function_configuration(FunctionName=function)
     except ClientError:
-        # Not allowed, or removed since: the page has everything else.
+        # Not allowed, or removed since: the page still has everything else.
         return ""
     return str(found.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{found['FunctionName']}")
 
@@ -134,7 +136,7 @@ def _lines(visit: Visit, described: Described, chosen: StateVisit, group: str) -
 
 
 def belongs(fields: Mapping[str, Any], name: str, own: Mapping[str, str]) -> bool:
-    """Whether a line is of this execution: it names it, or all ids that both have are equal."""
+    """True if a line belongs to this execution: it names the execution, or all ids that both have are equal."""
     common = {field for field in own if field in fields}
     if common - _SHARED:
         return all(str(fields[field]) == own[field] for field in common)
@@ -142,7 +144,7 @@ def belongs(fields: Mapping[str, Any], name: str, own: Mapping[str, str]) -> boo
 
 
 def ids(text: str) -> dict[str, str]:
-    """The ids in an execution's input: its keys, and every field that ends in `_id`."""
+    """Return the ids in an execution's input: its keys, and every field that ends in `_id`."""
     try:
         document = read_json(text)
     except ValueError:
@@ -156,7 +158,7 @@ def ids(text: str) -> dict[str, str]:
 
 
 def told(line: Line) -> str:
-    """A line's fields in one line, without those that every line has."""
+    """Format a line's fields in one line, without the common ones."""
     more = " ".join(f"{name}={value}" for name, value in line.fields.items() if name not in _USUAL)
     text = f"{line.fields.get('level', '')} {line.fields.get('message', '')} {more}".strip()
     return redaction.redacted_text(text)

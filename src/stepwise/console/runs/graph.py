@@ -1,4 +1,4 @@
-"""The graph of a definition: boxes and lines with their places. A Map or Parallel state is a box around its states."""
+"""Draws a definition as a graph: boxes and lines with positions. A Map or Parallel state is a box around its states."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from .layer_places import Point
 from .layers import Edge, Laid, laid_out
 
-# Pixels. A sign of the graph's font is this wide at most on average; the rest of a box holds its mark and count.
+# Pixels. A character of the graph's font has at most this width on average; the rest of a box holds its mark and count.
 _SIGN, _REST, _HEIGHT = 7.4, 62.0, 34.0
 _HEADER, _PADDING, _BETWEEN, _EDGE = 30.0, 14.0, 18.0, 6.0
 NEXT, CAUGHT = "next", "caught"
@@ -42,7 +42,7 @@ class Line:
 
     @property
     def path(self) -> str:
-        """As the `d` of an SVG path: curves that begin and end vertically."""
+        """The `d` of an SVG path: curves that begin and end vertically."""
         (x, y), *rest = self.points
         steps = [f"M{x:.1f} {y:.1f}"]
         for right, below in rest:
@@ -60,14 +60,14 @@ class Line:
 
     @property
     def middle(self) -> Point:
-        """Where a label goes."""
+        """The position of a label."""
         (x, y), (right, below) = self.points[-2:]
         return (x + right) / 2, (y + below) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """boxes: those around others come first. states: the states of all levels by name."""
+    """A drawing. boxes: outer ones come first. states: the states of all levels by name."""
 
     width: float
     height: float
@@ -78,7 +78,7 @@ class Drawing:
 
 @lru_cache(maxsize=64)
 def drawing(definition: str) -> Drawing:
-    """The graph of a definition, as JSON text."""
+    """Draw the graph of a definition, given as JSON text."""
     document = json.loads(definition)
     drawn = _drawn(document)
     moved = _moved(drawn, _EDGE, _EDGE)
@@ -86,7 +86,7 @@ def drawing(definition: str) -> Drawing:
 
 
 def inner(state: State) -> list[State]:
-    """The definitions inside a state: of a Map's iterations, or of a Parallel's branches."""
+    """Return the definitions inside a state: of a Map's iterations, or of a Parallel's branches."""
     processor = state.get("ItemProcessor") or state.get("Iterator")
     return [*([processor] if processor else []), *state.get("Branches", [])]
 
@@ -110,7 +110,7 @@ def _drawn(definition: State) -> Drawing:
 
 
 def _first_first(definition: State) -> dict[str, State]:
-    """The states, the one that starts first."""
+    """Return the states, the first one first."""
     states, start = definition["States"], definition["StartAt"]
     return {start: states[start], **states}
 
@@ -141,7 +141,7 @@ def _box(name: str, state: State, laid: Laid, size: Point, around: bool) -> Box:
 
 
 def _beside(drawings: Sequence[Drawing]) -> Drawing:
-    """Branches beside one another."""
+    """Place branches beside one another."""
     placed, at = list[Drawing](), 0.0
     for one in drawings:
         placed.append(_moved(one, at, 0))
@@ -151,7 +151,7 @@ def _beside(drawings: Sequence[Drawing]) -> Drawing:
 
 
 def _joined(drawings: Sequence[Drawing]) -> Drawing:
-    """One drawing of all, with the size of the first."""
+    """Join drawings into one, with the size of the first."""
     return Drawing(
         drawings[0].width,
         drawings[0].height,

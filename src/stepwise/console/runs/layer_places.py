@@ -1,4 +1,4 @@
-"""A graph in layers: the order of its boxes; across, as straight below one another as gaps allow; down, by layer."""
+"""Positions in a layered graph: the order of boxes; across, as straight as gaps allow; down, by layer."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,7 +11,7 @@ type Point = tuple[float, float]
 
 @dataclass(slots=True)
 class Net:
-    """Boxes and bends by layer, and the links between neighbours. A bend is a point where an edge passes a layer."""
+    """Boxes and bends by layer, and the links between neighbors. A bend is a point where an edge passes a layer."""
 
     layers: list[list[Name]]
     sizes: dict[Name, Point]
@@ -31,7 +31,7 @@ _PLACINGS = 16
 
 
 def across(net: Net) -> dict[Name, float]:
-    """The middle of each box and bend, from left to right."""
+    """Return the middle of each box and bend, from left to right."""
     found: dict[Name, float] = {}
     for layer in net.layers:
         found.update(_spread(layer, net, dict.fromkeys(layer, 0.0), dict.fromkeys(layer, 1.0)))
@@ -45,7 +45,7 @@ def across(net: Net) -> dict[Name, float]:
 
 
 def _wanted(net: Net, name: Name, found: Mapping[Name, float]) -> float:
-    """The weighted mean of a box's neighbours."""
+    """Return the weighted mean of a box's neighbors."""
     links = [(one, net.weights[one, name]) for one in net.up.get(name, ())]
     links += [(one, net.weights[name, one]) for one in net.down.get(name, ())]
     total = sum(weight for _, weight in links)
@@ -55,7 +55,7 @@ def _wanted(net: Net, name: Name, found: Mapping[Name, float]) -> float:
 def _spread(
     layer: Sequence[Name], net: Net, wanted: Mapping[Name, float], weights: Mapping[Name, float]
 ) -> dict[Name, float]:
-    """The places nearest to the wanted ones that keep order and gaps (pool adjacent violators)."""
+    """Return the positions nearest to the wanted ones that keep order and gaps (pool adjacent violators)."""
     offsets, at = list[float](), 0.0
     for number, name in enumerate(layer):
         at += _apart(net, layer[number - 1], name) if number else 0.0
@@ -72,7 +72,7 @@ def _spread(
 
 
 def _apart(net: Net, left: Name, right: Name) -> float:
-    """How far the middles of neighbours are apart at least. Two bends may be closer than boxes."""
+    """Return the minimum distance between the middles of neighbors. Two bends may be closer than boxes."""
     gap = _GAP_X if isinstance(left, str) or isinstance(right, str) else _GAP_X / 2
     return (net.sizes[left][0] + net.sizes[right][0]) / 2 + gap
 

@@ -16,7 +16,7 @@ _STRAIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """straight: an edge that should be straight rather than others. kind: edges of one kind share a way."""
+    """An edge. straight: preferred as a straight line. kind: edges of one kind share their way down."""
 
     source: str
     target: str
@@ -26,7 +26,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """The middle of each box, and the points of each edge in the order of `edges`, from source to target."""
+    """The result: the middle of each box, and the points of each edge in the order of `edges`, source first."""
 
     width: float
     height: float
@@ -35,7 +35,7 @@ class Laid:
 
 
 def laid_out(sizes: Mapping[str, Point], edges: Sequence[Edge]) -> Laid:
-    """Places for boxes of these sizes, the first at the top. sizes: width and height."""
+    """Place boxes of these sizes, the first at the top. sizes: width and height."""
     if not sizes:
         return Laid(0, 0, {}, [])
     back = _back_edges(list(sizes), edges)
@@ -52,7 +52,7 @@ def laid_out(sizes: Mapping[str, Point], edges: Sequence[Edge]) -> Laid:
 
 
 def _back_edges(names: Sequence[str], edges: Sequence[Edge]) -> set[int]:
-    """The edges, by number, that close a cycle when the graph is walked from its first box."""
+    """Return the edges, by number, that close a cycle when the graph is walked from its first box."""
     leaving: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for number, edge in enumerate(edges):
         leaving[edge.source].append((number, edge.target))
@@ -75,7 +75,7 @@ def _back_edges(names: Sequence[str], edges: Sequence[Edge]) -> set[int]:
 
 
 def _layers(names: Sequence[str], edges: Sequence[Edge], back: set[int]) -> dict[str, int]:
-    """The number of each box's layer: one below the lowest box that leads to it."""
+    """Return the layer number of each box: one below the lowest box that leads to it."""
     above: dict[str, set[str]] = {name: set() for name in names}
     for number, edge in enumerate(edges):
         upper, lower = (edge.target, edge.source) if number in back else (edge.source, edge.target)
@@ -104,7 +104,7 @@ def _net(
 
 
 def _chain(net: Net, edge: Edge, layer: Mapping[str, int], *, turned: bool) -> list[Name]:
-    """The box, bends and box of an edge, from top to bottom."""
+    """Return the box, bends and box of an edge, from top to bottom."""
     upper, lower = (edge.target, edge.source) if turned else (edge.source, edge.target)
     if upper == lower:
         return [upper, lower]
@@ -123,9 +123,9 @@ def _chain(net: Net, edge: Edge, layer: Mapping[str, int], *, turned: bool) -> l
 
 
 def _way(chain: Sequence[Name], spots: Mapping[Name, Point], net: Net, *, turned: bool) -> list[Point]:
-    """From the lower side of the upper box to the upper side of the lower one; turned: the other way round."""
+    """Return the points from the lower side of the upper box to the upper side of the lower one. turned: in reverse."""
     first, last = chain[0], chain[-1]
-    # An edge that leads back leaves beside those that lead on.
+    # A backward edge leaves beside the forward ones.
     shift = net.sizes[first][0] / 4 if turned else 0.0
     begin = (spots[first][0] + shift, spots[first][1] + net.sizes[first][1] / 2)
     end = (spots[last][0] + shift, spots[last][1] - net.sizes[last][1] / 2)

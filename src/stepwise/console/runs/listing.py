@@ -1,4 +1,4 @@
-"""The page of all executions, by business key, machine, status and time."""
+"""Page of all executions, by business key, machine, status and time."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +40,7 @@ def view(visit: Visit) -> Mapping[str, Any]:
 
 
 def _keys(stack: Stack, runs: Sequence[Listed]) -> list[str]:
-    """The business keys of executions. Those that are named otherwise are described, once."""
+    """Return the business keys of executions. Those with other names are described, once."""
 
     def key(run: Listed) -> str:
         if run.machine not in business_keys.DIGESTED:

@@ -1,4 +1,4 @@
-"""What happened to each state of an execution, for the graph and its legend: a mark, a count, and the errors."""
+"""The look of each state of an execution, for the graph and its legend: a mark, a count, and the errors."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ DONE, FAILED, RUNS, RETRIES, WAITS, STOPPED, UNTOUCHED = (
 )
 MARKS = {DONE: "✓", FAILED: "✗", RUNS: "●", RETRIES: "↻", WAITS: "…", STOPPED: "■", UNTOUCHED: ""}
 KINDS = {DONE: "good", FAILED: "bad", RUNS: "busy", RETRIES: "warn", WAITS: "busy", STOPPED: "bad", UNTOUCHED: "none"}
-# The look of a state that was visited several times: the first of these that one of its visits has.
+# The look of a state with several visits: the first of these that one of its visits has.
 _FIRST = (RUNS, RETRIES, WAITS, FAILED, STOPPED, DONE)
 
 type Way = tuple[str, str]
@@ -34,7 +34,7 @@ class Items:
 
 @dataclass(slots=True)
 class Look:
-    """One state. word: as in MARKS. visits and attempts: how many. error: of the last failure."""
+    """One state. word: as in MARKS. visits and attempts: how many. error: the last failure's error."""
 
     word: str = UNTOUCHED
     visits: int = 0
@@ -53,7 +53,7 @@ class Look:
 
     @property
     def told(self) -> str:
-        """All of it in words."""
+        """Describe the look in words."""
         counts = [f"{self.visits} visits" if self.visits > 1 else "", f"{self.attempts} attempts"]
         parts = [self.word, *(counts if self.attempts > 1 or self.visits > 1 else [])]
         return ", ".join(filter(None, [*parts, str(self.items or ""), self.error]))
@@ -61,7 +61,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """states: by name. ways: the transitions taken, with the error that a Catch took there, if one did."""
+    """The looks of all states.
+
+    states: by name. ways: the transitions taken, with the error that a Catch took there, if one did.
+    """
 
     states: Mapping[str, Look]
     ways: Mapping[Way, str] = field(default_factory=dict)
@@ -71,7 +74,7 @@ class Looks:
 
 
 def looks(visits: Sequence[StateVisit], status: str, runs: Mapping[str, Items] | None = None) -> Looks:
-    """status: of the execution. runs: the items of Map Runs, by ARN."""
+    """Compute the looks. status: the execution's status. runs: the items of Map Runs, by ARN."""
     by_name: dict[str, list[StateVisit]] = defaultdict(list)
     for visit in visits:
         by_name[visit.name].append(visit)
@@ -86,7 +89,7 @@ def looks(visits: Sequence[StateVisit], status: str, runs: Mapping[str, Items] |
 
 
 def word(visit: StateVisit, status: str) -> str:
-    """What became of one visit. status: of the execution."""
+    """Return the word for one visit. status: the execution's status."""
     if visit.kind == "Fail":
         return FAILED
     if visit.ended or visit.kind == "Succeed":
@@ -118,7 +121,7 @@ def _add_inner(look: Look, visit: StateVisit, items: Items | None, error: str | 
 
 
 def _items(visits: Sequence[StateVisit], status: str) -> dict[int, Items]:
-    """The iterations of each Map state, by the number of its visit. One has failed if an error was caught in it."""
+    """Return the iterations of each Map state, by visit number. An iteration with a caught error counts as failed."""
     words: dict[int, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     for visit in visits:
         if visit.inside is not None and visit.iteration is not None:
@@ -138,7 +141,7 @@ def _of_iteration(words: set[str]) -> str:
 
 
 def _errors_inside(visits: Sequence[StateVisit]) -> dict[int, str]:
-    """The last error inside each Map or Parallel state that failed, by the number of its visit."""
+    """Return the last error inside each Map or Parallel state that failed, by visit number."""
     found: dict[int, str] = {}
     for visit in visits:
         if visit.inside is not None and visit.errors:

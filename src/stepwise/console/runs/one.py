@@ -1,4 +1,4 @@
-"""The page of one execution: its graph, its timeline, one of its states, and what belongs to it."""
+"""Page of one execution: its graph, its timeline, one of its states, and related data."""
 
 import json
 import threading
@@ -24,7 +24,7 @@ from .timeline import Timeline, timeline
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What became of the states, and when."""
+    """The drawn states and times."""
 
     looks: Looks
     timeline: Timeline
@@ -32,7 +32,7 @@ class _Drawn:
 
 @dataclass(slots=True)
 class _Read:
-    """The history of one execution, as far as it was read. Hold the lock while you read it."""
+    """The history of one execution, as far as it was read. Hold the lock while reading it."""
 
     history: History = field(default_factory=History)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -76,7 +76,7 @@ def view(visit: Visit) -> Mapping[str, Any]:
 
 
 def _drawn(visit: Visit, described: Described, history: History) -> _Drawn:
-    """Computed once for an execution that has ended."""
+    """Draw; cached for an execution that has ended."""
     run = described.listed
 
     def draw() -> _Drawn:
@@ -90,7 +90,10 @@ def _drawn(visit: Visit, described: Described, history: History) -> _Drawn:
 
 
 def subject(machine: str, name: str, document: str) -> tuple[str, str] | None:
-    """What it is, and the address of its page; None if it has none. document: the execution's input, as JSON text."""
+    """Return the subject and the address of its page; None if it has none.
+
+    document: the execution's input, as JSON text.
+    """
     try:
         return _subject(machine, name, json.loads(document))
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -121,8 +124,8 @@ def _history_of(described: Described) -> _Read:
 
 
 def _advance(stack: Stack, described: Described, found: _Read) -> None:
-    """Read the events that are new. Called with the lock."""
-    # A redrive goes on after an end.
+    """Read the new events. Called with the lock."""
+    # A redrive continues after an end.
     if not (found.history.over and described.listed.ended):
         histories.read(stack, described.arn, found.history)
 
@@ -132,7 +135,7 @@ def _definition(stack: Stack, described: Described) -> str:
 
 
 def _map_runs(stack: Stack, history: History) -> dict[str, Items]:
-    """The items of the execution's Map Runs, by ARN."""
+    """Return the items of the execution's Map Runs, by ARN."""
     arns = {visit.map_run for visit in history.visits if visit.map_run}
     return {arn: _items(machines.map_run(stack, arn)) for arn in arns}
 

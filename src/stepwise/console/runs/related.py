@@ -1,4 +1,4 @@
-"""What started an execution, and what belongs to it: for a saga, its recovery and its finalization."""
+"""The starter of an execution, and related executions: for a saga, its recovery and its finalization."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from stepwise.operations.stack import Row
 
 SAGAS = (ORDER_SAGA, ACCOUNT_SETUP)
 _FINALIZERS = {ORDER_SAGA.machine: "FinalizeOrder", ACCOUNT_SETUP.machine: "FinalizeAccount"}
-# Step Functions adds it to the input of a nested execution that is told to carry it.
+# Step Functions adds it to the input of a nested execution if told to.
 _STARTED_BY = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"
 _IMPORT = "the stream of the Imports table, when the import was created; the queue ImportAction; or the sweep"
 STARTERS = {
@@ -46,7 +46,7 @@ _lines: Recent[list[Line]] = Recent(64, seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """what: how it is related, such as `Recovery`."""
+    """A related execution. what: how it is related, such as `Recovery`."""
 
     what: str
     run: Listed
@@ -54,7 +54,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Finalization:
-    """status: of the saga's row. standing: steps that are not undone. lines: what its function logged."""
+    """Finalization of a saga. status: the status in the saga's row. standing: steps that are not undone.
+
+    lines: its function's log.
+    """
 
     function: str
     status: str
@@ -65,7 +68,7 @@ class Finalization:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """starter: in words. finalization: None for what is no saga, or has no row."""
+    """Everything related. starter: in words. finalization: None if there is no saga or no row."""
 
     starter: str
     runs: Sequence[Relation]
@@ -88,7 +91,7 @@ def _starter(described: Described) -> str:
 
 
 def _around(visit: Visit, described: Described, document: Any) -> Iterator[Relation]:
-    """The execution that started this one, and that of the same application."""
+    """Yield the execution that started this one, and that of the same application."""
     parent = document.get(_STARTED_BY) if isinstance(document, dict) else None
     known = machines.named(visit.stack, parent) if isinstance(parent, str) else None
     found = machines.find(visit.stack, *known) if known else None
@@ -111,7 +114,7 @@ def _of_saga(visit: Visit, saga: Saga, saga_id: str, own: Listed) -> Iterator[Re
 
 
 def _saga_id(saga: Saga, described: Described, document: Any) -> str:
-    """The id in the input; of one that has none, the execution's name."""
+    """Return the id in the input or, without one, the execution's name."""
     try:
         return str(saga.id_of(document)) if document is not None else described.listed.name
     except (AttributeError, KeyError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The timeline of an execution: when each state ran, on an axis whose idle stretches are folded.
+"""Timeline of an execution: when each state ran, on an axis with folded idle stretches.
 
 Idle is when nothing works: a Wait state, a task that waits for its callback, the pause before a retry.
 """
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """left_out: how many rows in the middle are not shown."""
+    """A timeline. left_out: how many rows in the middle are not shown."""
 
     axis: Axis
     rows: tuple[Row, ...]
@@ -56,7 +56,7 @@ class Timeline:
 
 
 def timeline(visits: Sequence[StateVisit], status: str, begin: datetime, end: datetime) -> Timeline:
-    """begin and end: of the execution; the end of one that runs is now."""
+    """Build the timeline. begin and end: those of the execution; a running one ends now."""
     scale = axis(list(_busy(visits, status, end)), begin, end)
     groups = list(_groups(visits))
     shown = groups if len(groups) <= _MAX_ROWS else groups[: _MAX_ROWS // 2] + groups[-_MAX_ROWS // 2 :]
@@ -74,14 +74,14 @@ def _busy(visits: Iterable[StateVisit], status: str, end: datetime) -> Iterator[
 
 
 def _until(visit: StateVisit, attempt: Attempt, status: str, end: datetime) -> datetime:
-    """When an attempt ended; one that an end of the whole cut short, with it."""
+    """Return when an attempt ended; an attempt that the end of the execution cut short ends with it."""
     if attempt.ended:
         return attempt.ended
     return end if status == RUNNING or not visit.ended else visit.exited
 
 
 def _groups(visits: Sequence[StateVisit]) -> Iterator[list[StateVisit]]:
-    """Visits by row: each its own, except that those inside a Map are one row for each state."""
+    """Group visits by row: each has its own, except that visits inside a Map share one row per state."""
     inside: dict[tuple[int, str], list[StateVisit]] = {}
     rows: list[list[StateVisit]] = []
     for visit in visits:
@@ -131,7 +131,7 @@ def _depth(visits: Sequence[StateVisit], visit: StateVisit) -> int:
 
 
 def _bars(seen: Sequence[StateVisit], words: Sequence[str], ends: Sequence[datetime], scale: Axis) -> Iterator[Bar]:
-    """The visits' time; on it, each attempt."""
+    """Yield the bars: the visits' time and, on it, each attempt."""
     if len(seen) > 1:
         spans = _merged(sorted((visit.entered, end) for visit, end in zip(seen, ends, strict=True)))
         yield from (_bar(left, right, scale, "good" if set(words) == {"done"} else "warn") for left, right in spans)
@@ -144,7 +144,7 @@ def _bars(seen: Sequence[StateVisit], words: Sequence[str], ends: Sequence[datet
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:
-    """Spans that overlap, as one."""
+    """Merge overlapping spans."""
     found: list[Span] = []
     for left, right in spans:
         if found and left <= found[-1][1]:

@@ -38,7 +38,7 @@ def shown(part: Part) -> Table:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """1 if a part failed that could run, 0 otherwise."""
+    """Run the command. Returns 1 if a part failed that could run, 0 otherwise."""
     parser = argparse.ArgumentParser(prog="make preflight", description=__doc__)
     parser.add_argument("stack", help="name of the stack, which need not exist")
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE")

@@ -23,7 +23,7 @@ _NOTHING_CHANGED = ("didn't contain changes", "No updates are to be performed")
 
 
 def examine(target: Target, bucket: str = "") -> Iterator[Finding]:
-    """bucket: for the templates. Holds one object each, temporarily."""
+    """Examine the changes. bucket: for the templates. Holds one object each, temporarily."""
     bucket = bucket or _bucket(target)
     with ExitStack() as undone:
         address = _put(target, bucket, undone)
@@ -51,7 +51,7 @@ def _bucket(target: Target) -> str:
 
 
 def _put(target: Target, bucket: str, undone: ExitStack) -> str:
-    """Put the templates into the bucket until the end. Returns the address of the root's."""
+    """Put the templates into the bucket until the end. Returns the root's address."""
     root, *below = files(target.path)
     addresses = {path.resolve(): _put_one(target, load(path), bucket, undone) for path in below}
     template = load(root)
@@ -73,7 +73,7 @@ def _stands(target: Target) -> bool:
 
 
 def _parameters(target: Target) -> list[dict[str, Any]]:
-    """The parameters that a deployment would pass; the others keep the stack's values."""
+    """Return the parameters that a deployment would pass; the others keep the stack's values."""
     standing = target.deployed.parameters if target.deployed and _stands(target) else {}
     kept = [name for name in standing if name in target.template["Parameters"] and name not in target.said]
     said = [{"ParameterKey": name, "ParameterValue": value} for name, value in target.said.items()]
@@ -105,7 +105,7 @@ def _found(client: Any, change_set: str) -> Iterator[Finding]:
 
 
 def _changes(client: Any, change_set: str) -> Iterator[Any]:
-    """Every change, including those of nested stacks."""
+    """Yield every change, including those of nested stacks."""
     for page in client.get_paginator("describe_change_set").paginate(ChangeSetName=change_set):
         for change in page["Changes"]:
             yield change["ResourceChange"]
@@ -114,7 +114,7 @@ def _changes(client: Any, change_set: str) -> Iterator[Any]:
 
 
 def _invalid(client: Any, change_set: str) -> Iterator[Finding]:
-    """The objections of CloudFormation's early validation to a resource."""
+    """Yield the objections of CloudFormation's early validation to a resource."""
     for page in client.get_paginator("describe_events").paginate(ChangeSetName=change_set):
         for event in page["OperationEvents"]:
             if event.get("ValidationStatus") == "FAILED":
@@ -131,7 +131,7 @@ def _changed(changes: list[Any]) -> Iterator[Finding]:
 
 
 def _lost(changes: list[Any]) -> Iterator[Finding]:
-    """Resources with data that would be replaced by empty ones, or leave the stack."""
+    """Yield resources with data that would be replaced by empty ones, or leave the stack."""
     for change in changes:
         if change["ResourceType"] not in _HOLDS_DATA:
             continue

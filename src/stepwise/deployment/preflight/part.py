@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 
 class Verdict(StrEnum):
-    """LOOK: a person decides. FAILED: the deployment would fail, or lose something."""
+    """Result of a check. LOOK: a person decides. FAILED: the deployment would fail, or lose something."""
 
     OK = "ok"
     LOOK = "look"
@@ -24,7 +24,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """not_reached: why the part could not finish, if so."""
+    """One part of the preflight. not_reached: why the part could not finish, if so."""
 
     title: str
     findings: tuple[Finding, ...]
@@ -36,11 +36,11 @@ class Part:
 
 
 class NotReached(Exception):
-    """A part lacks something. The message says what, and how to get it."""
+    """A part lacks a prerequisite. The message says what, and how to get it."""
 
 
 def examined(title: str, examine: Callable[[], Iterator[Finding]]) -> Part:
-    """Run a part and return its findings. A service that denies access or does not answer ends only this part.
+    """Run a part and return its findings. A service that denies access or does not respond ends only this part.
 
     A validation error of a service is a finding.
     """

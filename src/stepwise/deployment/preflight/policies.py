@@ -15,7 +15,7 @@ _VERDICTS = {"ERROR": Verdict.FAILED, "SECURITY_WARNING": Verdict.FAILED}
 
 
 def policies(resolver: Resolver) -> Iterator[Policy]:
-    """(role, policy name, policy) for every role: trust and permissions."""
+    """Yield (role, policy name, policy) for every role: trust and permissions."""
     for role, properties in resolver.resources("AWS::IAM::Role").items():
         yield role, TRUST, properties["AssumeRolePolicyDocument"]
         for policy in properties.get("Policies", []):

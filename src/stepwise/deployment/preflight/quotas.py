@@ -19,7 +19,7 @@ ROWS_AT_ONCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """code: of Service Quotas. words: in the quota's name, if its code is unknown."""
+    """A needed quota. code: the code in Service Quotas. words: in the quota's name, if its code is unknown."""
 
     service: str
     what: str
@@ -33,7 +33,7 @@ class Quota:
 
 
 def needed(target: Target, orders: float) -> list[Quota]:
-    """orders: per second, at peak."""
+    """Return the needed quotas. orders: per second, at peak."""
 
     def count(kind: str) -> int:
         return len(target.resolver.resources(kind))
@@ -67,7 +67,7 @@ def examine(target: Target, orders: float) -> Iterator[Finding]:
 
 
 def _listed(client: Any, service: str) -> list[Any]:
-    """The applied quotas, then AWS's defaults. None if the Region has no such service."""
+    """Return the applied quotas, then AWS's defaults. None if the Region has no such service."""
     operations = ("list_service_quotas", "list_aws_default_service_quotas")
     pages = (client.get_paginator(operation).paginate(ServiceCode=service) for operation in operations)
     try:

@@ -39,7 +39,10 @@ class Unresolved(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """template: translated. parameters: every parameter's value. pseudo: the values of `AWS::Region` and its like."""
+    """Resolves values. template: translated. parameters: every parameter's value.
+
+    pseudo: `AWS::Region` and the like.
+    """
 
     template: Template
     parameters: Mapping[str, str]
@@ -47,7 +50,7 @@ class Resolver:
 
     @classmethod
     def to(cls, template: Template, region: str, account: str, stack_name: str, given: Mapping[str, str]) -> "Resolver":
-        """For an account's Region. given: parameters that differ from their defaults."""
+        """Create a resolver for an account's Region. given: parameters that differ from their defaults."""
         defaults = {name: str(body.get("Default", "")) for name, body in template.get("Parameters", {}).items()}
         pseudo = {
             "AWS::AccountId": account,
@@ -60,7 +63,7 @@ class Resolver:
         return cls(template, {**defaults, **given}, pseudo)
 
     def resources(self, kind: str) -> dict[str, dict[str, Any]]:
-        """The resolved properties of all resources of a type whose condition holds, by logical id."""
+        """Return the resolved properties of all resources of a type whose condition holds, by logical id."""
         return {
             name: self.resolve(body.get("Properties", {}))
             for name, body in self.template["Resources"].items()
@@ -68,7 +71,7 @@ class Resolver:
         }
 
     def resolve(self, value: Any) -> Any:
-        """Raises Unresolved. `AWS::NoValue` removes its item from a list or a mapping."""
+        """Resolve a value. Raises Unresolved. `AWS::NoValue` removes its item from a list or a mapping."""
         match value:
             case {"Ref": str(name)}:
                 return self._ref(name)
@@ -100,7 +103,7 @@ class Resolver:
         raise Unresolved(f"{name}: add its value to {__name__}")
 
     def holds(self, condition: Any) -> bool:
-        """Whether a condition holds, given by its name or written out. Raises Unresolved."""
+        """True if a condition holds, given by its name or written out. Raises Unresolved."""
         match condition:
             case str(name) | {"Condition": str(name)}:
                 return self.holds(self.template["Conditions"][name])
@@ -139,7 +142,7 @@ class Resolver:
         return f"arn:{self.pseudo['AWS::Partition']}:{end}{stream}"
 
     def _name(self, name: str) -> str:
-        """The name that the template gives, or one like CloudFormation's."""
+        """Return the name that the template gives, or one like CloudFormation's."""
         body = self.template["Resources"][name]
         if body["Type"] == "AWS::Lambda::Alias":
             return f"{self.resolve(body['Properties']['FunctionName'])}:{body['Properties']['Name']}"

@@ -20,13 +20,13 @@ from stepwise.local.emulator.emulator import ROOT
 from .resolve import Resolver
 
 _MACHINE = "AWS::Serverless::StateMachine"
-# In ARNs, if the account is unknown.
+# Account number in ARNs, if the account is unknown.
 _ANY_ACCOUNT = "123456789012"
 
 
 @dataclass(frozen=True)
 class Target:
-    """given: parameters of the command, which override the stage's, which override the stack's."""
+    """A target. given: parameters of the command, which override the stage's, which override the stack's."""
 
     stack_name: str
     given: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Target:
 
     @cached_property
     def session(self) -> boto3.Session:
-        """From the caller's AWS settings. Default Region: the stage's."""
+        """Create a session from the caller's AWS settings. Default Region: the stage's."""
         own = boto3.Session()
         return own if own.region_name else boto3.Session(region_name=self.stage.region or "us-east-1")
 
@@ -47,7 +47,7 @@ class Target:
         return str(self.session.region_name)
 
     def client(self, service: str) -> Any:
-        """A client with short timeouts. Any, because boto3 has no type for a variable service name."""
+        """Create a client with short timeouts. Any, because boto3 has no type for a variable service name."""
         make: Any = self.session.client
         return make(service, config=Config(connect_timeout=5, retries={"mode": "standard", "total_max_attempts": 3}))
 
@@ -58,7 +58,7 @@ class Target:
 
     @cached_property
     def template(self) -> Template:
-        """The whole application as one."""
+        """The whole application as one template."""
         return flat(self.path)
 
     @cached_property
@@ -72,7 +72,7 @@ class Target:
 
     @cached_property
     def resolver(self) -> Resolver:
-        """The translated template with every parameter's value. An account that does not answer counts as empty."""
+        """Create a resolver of the translated template with every parameter. An unreachable account counts as empty."""
         try:
             standing = self.deployed.parameters if self.deployed else {}
             account = self.client("sts").get_caller_identity()["Account"]
@@ -85,7 +85,10 @@ class Target:
 
 
 def definitions(template: Template, resolver: Resolver, folder: Path) -> Iterator[tuple[str, str]]:
-    """Every state machine's definition with its placeholders filled in, by logical id. folder: of the template."""
+    """Yield every state machine's definition with its placeholders filled in, by logical id.
+
+    folder: the template's folder.
+    """
     resolved = resolver.resources("AWS::StepFunctions::StateMachine")
     for name, properties in of_type(template, _MACHINE).items():
         text = (folder / properties["DefinitionUri"]).read_text()

@@ -23,7 +23,7 @@ def examine(target: Target) -> Iterator[Finding]:
 
 
 def _linted(paths: list[Path], region: str) -> Iterator[Finding]:
-    """As `sam validate --lint`, which takes one file at a time, and four times as long."""
+    """Run cfn-lint as `sam validate --lint` does, which takes one file at a time, and four times as long."""
     command = ["cfn-lint", "--format", "json", "--regions", region, "--", *map(str, paths)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found = json.loads(ended.stdout) if ended.stdout.strip() else []
@@ -39,7 +39,7 @@ def _linted(paths: list[Path], region: str) -> Iterator[Finding]:
 
 
 def _limits(target: Target) -> Iterator[Finding]:
-    """Each limit beside the largest value of any template."""
+    """Yield each limit beside the largest value of any template."""
     templates = {path: translated(load(path), target.region) for path in files(target.path)}
     for what, limit in LIMITS.items():
         used, path = max(

@@ -73,12 +73,12 @@ class Emulator:
 
 
 def endpoints_beside(port: int) -> dict[str, str]:
-    """The simulators' endpoints of the emulator at this port; none if it is not running."""
+    """Return the simulators' endpoints of the emulator at this port; none if it is not running."""
     return simulators.recorded(_home(port))
 
 
 def environment(endpoint: str) -> dict[str, str]:
-    """Environment of a program that uses the local stack and cannot reach a real account by mistake."""
+    """Return an environment for a program that uses the local stack and cannot reach a real account by mistake."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SAM_"))}
     return kept | {
         **without_proxy(),
@@ -101,7 +101,7 @@ def _variables_of_simulators(endpoint: str) -> dict[str, str]:
 
 
 def limits() -> dict[str, str]:
-    """The settings that enforce AWS's limits, with overrides from the caller's environment."""
+    """Return the settings that enforce AWS's limits, with overrides from the caller's environment."""
     return {name: value for name, value in os.environ.items() if name.startswith("STEPWISE_LIMIT_")} | {
         "STEPWISE_LIMITS": "1"
     }
@@ -116,7 +116,7 @@ def free_port() -> int:
 
 @contextmanager
 def reserved_port() -> Iterator[int]:
-    """A free port that, for the length of a block, only a program gets that asks for this very port."""
+    """Reserve a free port for the length of a block: only a program that asks for this port gets it."""
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
@@ -124,13 +124,13 @@ def reserved_port() -> Iterator[int]:
 
 
 def running(port: int) -> Emulator | None:
-    """The running emulator at this port, if there is one. Removes what a crashed one left."""
+    """Return the running emulator at this port, if there is one. Removes the files of a crashed one."""
     with _registry():
         return _running(port)
 
 
 def serving() -> list[Emulator]:
-    """Every running emulator of this checkout that does not end by itself, by port."""
+    """Return every running emulator of this checkout that does not end by itself, by port."""
     with _registry():
         found = [_running(int(home.name)) for home in (STATE / "run").glob("[0-9]*")]
     return sorted((one for one in found if one and not one.attached), key=lambda one: one.port)
@@ -145,7 +145,7 @@ def _running(port: int) -> Emulator | None:
 
 
 def start(port: int, *, attached: bool = False, settings: Mapping[str, str] | None = None) -> Emulator:
-    """Start an emulator and wait until it answers.
+    """Start an emulator and wait until it responds.
 
     attached: it ends with the process that starts it, even if that is killed.
     settings: more variables of the emulator's environment.
@@ -186,7 +186,7 @@ def stop(emulator: Emulator) -> None:
 
 @contextmanager
 def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
-    """An emulator on a free port for the length of a block."""
+    """Run an emulator on a free port for the length of a block."""
     with reserved_port() as port:
         emulator = start(port, attached=True, settings=settings)
     try:
@@ -196,13 +196,13 @@ def attached(settings: Mapping[str, str] | None = None) -> Iterator[Emulator]:
 
 
 def _registry() -> AbstractContextManager[None]:
-    """Locks the records of processes."""
+    """Lock the records of processes."""
     return locked("run.lock")
 
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """A lock that the processes of this checkout share.
+    """Hold a lock that the processes of this checkout share.
 
     Importing filelock instead would add an audit hook that slows down every access to a stack frame.
     """
@@ -217,7 +217,7 @@ def _home(port: int) -> Path:
 
 
 def _scratch(port: int) -> Path:
-    """Where workers unpack their code: hundreds of files, in memory if there is room."""
+    """Return where workers unpack their code: hundreds of files, in memory if there is room."""
     in_memory = _in_memory(port)
     if os.access(in_memory.parent, os.W_OK) and shutil.disk_usage(in_memory.parent).free > _ROOM:
         return in_memory
@@ -270,7 +270,7 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
     passed = {name: value for name, value in environment("").items() if name in _PASSED_ON or name.startswith("AWS_")}
     variables = passed | {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        # Start and clean up no containers.
+        # Neither start nor clean up containers.
         "DOCKER_HOST": f"unix://{home}/no-docker",
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",
@@ -299,7 +299,7 @@ def _spawn(port: int, *, attached: bool, settings: Mapping[str, str]) -> subproc
 
 
 def wait_until_ready(emulator: Emulator) -> None:
-    """Wait for an emulator that somebody has just started. Raises LocalStackError if it does not answer."""
+    """Wait for an emulator that somebody has just started. Raises LocalStackError if it does not respond."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if _process(emulator) is None:

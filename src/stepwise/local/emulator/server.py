@@ -38,7 +38,7 @@ from .patches import (
 
 UNTIL_EOF = "--until-eof"
 
-# Each changes what MiniStack has loaded; docs/local-engine.md lists them.
+# Each changes loaded modules of MiniStack; docs/local-engine.md lists them.
 _PATCHES = (
     *(functions, workers, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map),
     *(buckets, stream_mapping, http_api, message_moves, nested_executions, nested_stacks),

@@ -1,4 +1,4 @@
-"""What clients of simulators in another process share."""
+"""Shared base of clients for simulators in another process."""
 
 import http.client
 import json
@@ -31,7 +31,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Client:
-    """address: as in http://127.0.0.1:4600. seconds: timeout of a response.
+    """Base of clients. address: as in http://127.0.0.1:4600. seconds: timeout of a response.
 
     Every method raises OSError or http.client.HTTPException if the response is missing or incomplete, and each that
     uses a control path raises ValueError if the simulator refuses.
@@ -46,7 +46,7 @@ class Client:
             self.control("POST", "faults", injection)
 
     def ledger(self) -> Any:
-        """What the simulator has received."""
+        """Return what the simulator has received."""
         return self.control("GET", "ledger")
 
     def reset(self) -> None:
@@ -54,7 +54,7 @@ class Client:
         self.control("POST", "reset")
 
     def control(self, method: str, path: str, document: Any = None) -> Any:
-        """The response of a control path."""
+        """Call a control path and return its response."""
         response = self.send(method, f"{CONTROL}{path}", b"" if document is None else msgspec.json.encode(document))
         if response.status != 200:
             raise ValueError(f"the simulator answered {response.status}: {response.body.decode(errors='replace')}")

@@ -1,6 +1,6 @@
 """The server, the control paths and the fault plan that all simulators share.
 
-Faults cut connections, drip bytes and send interim responses, which ASGI servers do not allow: so http.server.
+Faults cut connections, drip bytes and send interim responses, which ASGI servers do not allow; hence http.server.
 """
 
 import json
@@ -18,13 +18,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 
 CONTROL = "/_simulator/"
-"""The prefix of paths that only simulators have."""
+"""Prefix of paths that only simulators have."""
 _IDLE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """interim: statuses (1xx) of responses to send before this one.
+    """A response. interim: statuses (1xx) of responses to send before this one.
 
     sent_bytes: number of bytes of the body to send before closing the connection; None: all, and keep it open.
     """
@@ -37,13 +37,13 @@ class Answer:
 
 
 def answer(status: int, document: Any, **headers: str) -> Answer:
-    """A JSON response. headers: names with `_` for `-`."""
+    """Build a JSON response. headers: names with `_` for `-`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(status, json.dumps(document, default=msgspec.to_builtins).encode(), named)
 
 
 class ConnectionLost(Exception):
-    """The connection closes without an answer."""
+    """The connection closes without a response."""
 
 
 class InvalidControl(Exception):
@@ -51,9 +51,9 @@ class InvalidControl(Exception):
 
 
 class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which requests get a fault.
+    """Selects the requests that get a fault.
 
-    times: the next requests, this many. skip: after so many. probability: each with this probability, drawn from
+    times: the next requests, this many. skip: after this many. probability: each with this probability, drawn from
     `seed`. With times and probability: at most `times`. With neither: the next one.
     """
 
@@ -64,7 +64,7 @@ class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class _Pending[I: Injection]:
-    """left: remaining number of requests; None: no limit."""
+    """A fault in use. left: remaining number of requests; None: no limit."""
 
     def __init__(self, injection: I) -> None:
         self.injection = injection
@@ -73,7 +73,7 @@ class _Pending[I: Injection]:
         self._random = random.Random(injection.seed)  # noqa: S311 # nosec B311 # which faults occur is no secret
 
     def draws(self) -> bool:
-        """Whether the next request gets the fault."""
+        """Decide whether the next request gets the fault."""
         if self.skip:
             self.skip -= 1
             return False
@@ -101,7 +101,7 @@ class FaultPlan[I: Injection]:
             self._pending.clear()
 
     def draw(self, matches: Callable[[I], bool], most: int | None = None) -> list[I]:
-        """The injections for a request, the oldest first, at most so many."""
+        """Draw the injections for a request, oldest first, at most this many."""
         drawn: list[I] = []
         with self._lock:
             for one in self._pending:
@@ -110,7 +110,7 @@ class FaultPlan[I: Injection]:
         return drawn
 
     def pending(self) -> list[_Pending[I]]:
-        """The injections that are not used up."""
+        """Return the injections that are not used up."""
         with self._lock:
             return [one for one in self._pending if one.left != 0]
 
@@ -124,7 +124,7 @@ class Asked:
     body: bytes
 
     def read[T](self, kind: type[T]) -> T:
-        """The body. Raises msgspec.DecodeError."""
+        """Parse the body. Raises msgspec.DecodeError."""
         return msgspec.json.decode(self.body or b"{}", type=kind)
 
 
@@ -152,7 +152,7 @@ class Call(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: a path may hold a key or a credential."""
+        """Log nothing: a path may contain a key or a credential."""
 
     def _answer(self) -> Answer:
         length = self.headers.get("Content-Length", "0")
@@ -202,7 +202,7 @@ class Call(BaseHTTPRequestHandler):
 
 
 class LoopbackServer(ThreadingTCPServer):
-    """Accepts connections on a free port of 127.0.0.1 once created; answers while `serve_forever` runs."""
+    """Accepts connections on a free port of 127.0.0.1 once created; responds while `serve_forever` runs."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -230,7 +230,10 @@ class LoopbackServer(ThreadingTCPServer):
 
 
 class SimulatorServer(LoopbackServer):
-    """controls: what each method does with each name below CONTROL; its result is the response."""
+    """Serves a simulator.
+
+    controls: what each method does with each name below CONTROL; its result is the response.
+    """
 
     controls: Controls
     largest_body = 1024 * 1024
@@ -239,11 +242,11 @@ class SimulatorServer(LoopbackServer):
         super().__init__(handler)
 
     def respond(self, call: Call, body: bytes) -> Answer:
-        """Respond to a request that is no control's. Raises ConnectionLost."""
+        """Respond to a request that is not a control's. Raises ConnectionLost."""
         raise NotImplementedError
 
     def problem(self, status: int, code: str, message: str) -> Answer:
-        """An error's response."""
+        """Build an error's response."""
         return answer(status, {"error": {"code": code, "message": message}})
 
     def too_large(self) -> Answer:
@@ -253,7 +256,7 @@ class SimulatorServer(LoopbackServer):
 def fault_controls[I: Injection](
     plan: Callable[[], FaultPlan[I]], kind: type[I], check: Callable[[I], object] = lambda _: None
 ) -> Controls:
-    """The controls of faults, each of which returns the pending ones.
+    """Return the controls of faults, each of which returns the pending ones.
 
     plan: the current one. check: raises InvalidControl for an injection that has no meaning.
     """

@@ -19,9 +19,10 @@ from stepwise.local.project import SOURCES
 
 @dataclass(frozen=True, slots=True)
 class Simulator:
-    """variable: where the emulator, its functions and the command line find the endpoint, if they all use it.
+    """A simulator.
 
-    parameter: of the template, for a stack that uses the simulator. host: of its address, with the scheme.
+    variable: through which the emulator, its functions and the command line find the endpoint, if they all use it.
+    parameter: template parameter for a stack that uses the simulator. host: scheme and host of its address.
     """
 
     name: str
@@ -49,7 +50,7 @@ def start() -> Started:
 
 
 def listening(started: Started) -> dict[str, str]:
-    """The endpoint of each simulator, by its name, once it listens. Raises RuntimeError if one has ended."""
+    """Return the endpoint of each simulator, by its name, once it listens. Raises RuntimeError if one has ended."""
     return {simulator.name: f"{simulator.host}:{_port(simulator, process)}" for simulator, process in started.items()}
 
 
@@ -61,7 +62,7 @@ def record(home: Path, endpoints: Mapping[str, str]) -> None:
 
 
 def recorded(home: Path) -> dict[str, str]:
-    """The endpoints by name; none if the emulator is not running."""
+    """Read the endpoints by name; none if the emulator is not running."""
     try:
         endpoints: dict[str, str] = json.loads((home / "simulators.json").read_text())
     except OSError:
@@ -70,12 +71,12 @@ def recorded(home: Path) -> dict[str, str]:
 
 
 def variables(endpoints: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables that lead to the endpoints."""
+    """Return the environment variables for the endpoints."""
     return {one.variable: endpoints[one.name] for one in SIMULATORS if one.variable and one.name in endpoints}
 
 
 def serve(server: TCPServer) -> None:
-    """In a simulator's process: print the port, and serve until standard input ends."""
+    """Print the port, and serve until standard input ends, in a simulator's process."""
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()

@@ -9,7 +9,7 @@ _BURST_SECONDS = 1.0
 
 
 class Budget:
-    """rate: capacity units a second, reads and writes together; 0 for no limit. Threads share one."""
+    """A budget. rate: capacity units per second, reads and writes together; 0 for no limit. Thread-safe."""
 
     def __init__(
         self, rate: float, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
@@ -26,7 +26,7 @@ class Budget:
             self._sleep(max(missing / self._rate, 1 / self._rate))
 
     def spend(self, units: float) -> None:
-        """Note what a call has consumed. This is known only afterwards, so the bucket may go negative."""
+        """Note the consumption of a call. It is known only afterwards, so the bucket may go negative."""
         with self._lock:
             self._level -= units
             self.consumed += units

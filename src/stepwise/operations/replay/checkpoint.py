@@ -23,8 +23,9 @@ class CheckpointMismatch(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """page: orders that may have been replayed. after: start of the next page. last: whether there is none.
+    """State of a replay.
 
+    page: orders that may have been replayed. after: start of the next page. last: whether there is none.
     counts: outcomes so far, without those of the page.
     """
 
@@ -40,13 +41,16 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """path: None saves nothing. replay: what is replayed, and where; the checkpoint of another replay is rejected."""
+    """A checkpoint file.
+
+    path: None saves nothing. replay: its selection and place; the checkpoint of another replay is rejected.
+    """
 
     path: Path | None
     replay: Mapping[str, str]
 
     def load(self) -> State:
-        """The position of an earlier run, or the start. Raises CheckpointMismatch."""
+        """Load the position of an earlier run, or the start. Raises CheckpointMismatch."""
         if self.path is None or not self.path.exists():
             return State()
         try:

@@ -27,11 +27,12 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class FailedRecords:
-    """client: a `boto3.client("dynamodb")` to read with. s3: a `boto3.client("s3")`.
+    """Failed records.
 
-    deliver: called with a function's ARN and a record; invokes that function only, and returns whether it succeeded.
-    progress: told how many more records are done.
-    stuck: what is left after `run`, each with its cause.
+    client: a `boto3.client("dynamodb")` to read with. s3: a `boto3.client("s3")`.
+    deliver: called with a function's ARN and a record; invokes only that function, and returns whether it succeeded.
+    progress: called with how many more records are done.
+    stuck: the remaining records after `run`, each with its cause.
     """
 
     client: "DynamoDBClient"
@@ -76,7 +77,7 @@ class FailedRecords:
         if _overtaken(change, now):
             return Outcome.OVERTAKEN
         if record["eventName"] == "REMOVE":
-            # A deleted order cannot be written to. Only the function that failed needs the record again.
+            # A deleted order cannot be written to. Only the failed function needs the record again.
             if dry or self.deliver(function, record):
                 return Outcome.DELIVERED
             return self._is_stuck(order_id, f"{function.rpartition(':')[2]} failed again; its log says why")
@@ -102,7 +103,7 @@ class FailedRecords:
 
 
 def _shown(order_id: str, item: Item) -> Record:
-    """An order as a stream record would have it."""
+    """Format an order as a stream record."""
     return {"dynamodb": {"Keys": {"order_id": {"S": order_id}}, "NewImage": item}}
 
 
@@ -114,7 +115,7 @@ def _readable(record: Record) -> Change | None:
 
 
 def _why(record: Record) -> str:
-    """Why an order cannot be read."""
+    """Say why an order cannot be read."""
     try:
         read_change(record)
     except (MalformedRecord, RevisionNotRaised) as error:
@@ -123,7 +124,7 @@ def _why(record: Record) -> str:
 
 
 def _overtaken(change: Change | None, now: Change | None) -> bool:
-    """Whether the order has come to a later state since this change, in the same life."""
+    """True if the order has reached a later state since this change, in the same life."""
     if change is None or now is None:
         return False
     return now.created_at == change.created_at and now.version > change.version

@@ -48,7 +48,7 @@ class NotFired(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """client: without retries, so that it is known whose write came first."""
+    """Raises revisions. client: without retries, so that it is known whose write came first."""
 
     client: "DynamoDBClient"
     table: str
@@ -59,7 +59,7 @@ class Trigger:
         """Raise the revision of an order by one.
 
         Does not overwrite a concurrent writer: reads the order again and replays that.
-        in_doubt: a crash or a lost answer may hide that the order was replayed. If it has moved on, it was
+        in_doubt: a crash or a lost response may hide that the order was replayed. If it has moved on, it was
             replayed, or changed by somebody else: MOVED_ON, and nothing is written.
         Raises NotFired, or DynamoDB's error.
         """
@@ -105,7 +105,7 @@ class Trigger:
 
 
 def _standing(error: ClientError) -> dict[str, Any] | None:
-    """The current order, if the condition failed; empty if there is none. None for any other error."""
+    """Return the current order, if the condition failed; empty if there is none. None for any other error."""
     if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
         return None
     item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
@@ -118,7 +118,7 @@ def _revision(item: dict[str, Any]) -> int | None:
 
 
 def _may_be_done(error: ClientError) -> bool:
-    """Whether a failed call may have written. Raises an error that retries cannot fix."""
+    """True if a failed call may have written. Raises an error that retries cannot fix."""
     if error.response["Error"]["Code"] in _NOT_DONE:
         return False
     if error.response["ResponseMetadata"]["HTTPStatusCode"] < 500:

@@ -16,20 +16,20 @@ type Deliver = Callable[[str, Record], bool]
 
 @dataclass(frozen=True, slots=True)
 class KeptRecords:
-    """s3: a `boto3.client("s3")`."""
+    """The stored records. s3: a `boto3.client("s3")`."""
 
     s3: Any
     bucket: str
 
     def names(self) -> Iterator[str]:
-        """The objects, in the order in which they were stored."""
+        """Yield the objects, in the order in which they were stored."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=KEPT)
         for page in pages:
             for listed in page.get("Contents", []):
                 yield listed["Key"]
 
     def records(self, key: str) -> list[tuple[str, Record]]:
-        """The records of an object, each with the ARN of the function that failed; none if Lambda did not write it."""
+        """Return an object's records, each with the failed function's ARN; none if Lambda did not write the object."""
         body = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
         try:
             kept = json.loads(body)
@@ -40,7 +40,7 @@ class KeptRecords:
             return []
 
     def cause(self, key: str) -> str:
-        """Why the records of an object failed, as Lambda says it."""
+        """Return why the records of an object failed, according to Lambda."""
         body = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
         try:
             kept = json.loads(body)
@@ -50,14 +50,14 @@ class KeptRecords:
             return "not written by Lambda"
 
     def move_away(self, key: str) -> None:
-        """Idempotent: an object that was copied but not deleted is copied again."""
+        """Move an object away. Idempotent: an object that was copied but not deleted is copied again."""
         source = {"Bucket": self.bucket, "Key": key}
         self.s3.copy_object(Bucket=self.bucket, Key=f"{REPLAYED}{key}", CopySource=source)
         self.s3.delete_object(**source)
 
 
 def deliverer(stack: Stack) -> Deliver:
-    """Invokes the function of this ARN with a record, as its event source mapping does."""
+    """Return a function that invokes the function of an ARN with a record, as its event source mapping does."""
 
     def deliver(function: str, record: Any) -> bool:
         answer = stack.client("lambda").invoke(FunctionName=function, Payload=json.dumps({"Records": [record]}))

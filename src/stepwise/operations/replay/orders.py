@@ -27,7 +27,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """after: start of the next page; None for the last one."""
+    """A page of orders. after: start of the next page; None for the last one."""
 
     orders: Sequence[Seen]
     after: Position | None
@@ -42,11 +42,11 @@ class Orders:
     budget: Budget
 
     def one(self, order_id: str) -> Iterator[Page]:
-        """The one order, or nothing."""
+        """Yield one order, or nothing."""
         yield Page(self._read([order_id]), None)
 
     def of_day(self, day: str, after: Position | None = None) -> Iterator[Page]:
-        """The orders created on a day (YYYY-MM-DD), by the index, which has only their keys."""
+        """Yield the orders created on a day (YYYY-MM-DD), by the index, which has only their keys."""
         query: dict[str, Any] = {
             "IndexName": _INDEX,
             "KeyConditionExpression": "created_ymd = :day",
@@ -59,13 +59,13 @@ class Orders:
             yield Page(self._read(keys), answer.get("LastEvaluatedKey"))
 
     def all(self, after: Position | None = None) -> Iterator[Page]:
-        """Every order of the table."""
+        """Yield every order of the table."""
         scan = {"ProjectionExpression": _PROJECTION, "ConsistentRead": True, "Limit": _SCAN_PAGE}
         for answer in self._pages(self.client.scan, scan, after):
             yield Page([_seen(item) for item in answer["Items"]], answer.get("LastEvaluatedKey"))
 
     def count(self) -> int:
-        """The number of orders, which DynamoDB updates every six hours."""
+        """Return the number of orders, which DynamoDB updates every six hours."""
         return self.client.describe_table(TableName=self.table)["Table"].get("ItemCount", 0)
 
     def _pages(self, call: Any, parameters: dict[str, Any], after: Position | None) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from .checkpoint import Checkpoint, State
 from .fire import Outcome, Trigger
 from .orders import Page, Position, Seen
 
-# Orders that are replayed concurrently: different keys, so their order does not matter.
+# Number of orders that are replayed concurrently: their keys differ, so their order does not matter.
 _AT_ONCE = 8
 
 type Pages = Callable[[Position | None], Iterator[Page]]
@@ -19,7 +19,7 @@ type Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """pages: the orders, from a position on. progress: told how many more orders are done."""
+    """A replay. pages: the orders, from a position on. progress: called with how many more orders are done."""
 
     pages: Pages
     trigger: Trigger
@@ -44,7 +44,7 @@ class Replay:
         return counts
 
     def count(self) -> Counter[Outcome]:
-        """What `run` would replay, without replaying it."""
+        """Count what `run` would replay, without replaying it."""
         state = self.checkpoint.load()
         counts = self._counted(state.page)
         if not state.last:
@@ -66,7 +66,7 @@ class Replay:
 
 @contextmanager
 def _workers() -> Iterator[ThreadPoolExecutor]:
-    """Threads that stop, instead of finishing the page, when the replay is interrupted."""
+    """Provide threads that stop, instead of finishing the page, when the replay is interrupted."""
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         yield pool

@@ -1,6 +1,6 @@
 """Alarms on metric math in templates. MiniStack 1.5.33 refuses their stack.
 
-It keeps them as their template says, and evaluates none: their state changes only by `SetAlarmState`.
+It stores them as their template defines them, and evaluates none: their state changes only by `SetAlarmState`.
 """
 
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from typing import Any
 
 type Record = dict[str, Any]
 
-# What an alarm on one metric has instead.
+# Properties that an alarm on one metric has instead.
 _OF_ONE_METRIC = ("MetricName", "Namespace", "Statistic", "ExtendedStatistic", "Period", "Dimensions", "Unit")
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services.cloudformation import provisioners
 
     provisioners._cw_metric_alarm_record = _with_metrics(provisioners._cw_metric_alarm_record)

@@ -16,7 +16,7 @@ _version = contextvars.ContextVar[str | None]("version", default=None)
 
 
 def apply() -> None:
-    """Change the loaded MiniStack modules."""
+    """Patch the loaded MiniStack modules."""
     from ministack.core import iam_evaluator
     from ministack.services import eventbridge, s3
 

@@ -1,6 +1,6 @@
 """Tasks that wait for the answer to their token.
 
-A function that raises fails the task at once. `HeartbeatSeconds` ends a silent one. The token of a closed task returns
+A function that raises fails the task at once. `HeartbeatSeconds` ends a silent task. The token of a closed task returns
 `TaskTimedOut`.
 
 MiniStack swallows the error and waits for the timeout, ignores the heartbeat, and forgets closed tokens.
@@ -33,7 +33,7 @@ _answering = threading.Lock()
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._send_task_success = _answered(stepfunctions._send_task_success, _succeed)
@@ -77,7 +77,7 @@ def called_back(send: Callable[[], Any], token: str, seconds: float | None, hear
 
 
 def _answered(upstream: Callable[[Any], Any], take: Callable[[_Waiting, Any], str]) -> Callable[[Any], Any]:
-    """An answer to a token; `upstream` takes those that no task has."""
+    """Wrap an operation that answers a token; `upstream` handles tokens that no task has."""
 
     def send(data: Any) -> Any:
         from ministack.services import stepfunctions

@@ -9,7 +9,7 @@ type Execution = dict[str, Any]
 
 @dataclass
 class Child:
-    """One child of a Map Run. given: its input. items: how many it has. phase: the counter that counts it."""
+    """One child of a Map Run. given: its input. items: how many it has. phase: the counter that includes it."""
 
     given: str
     items: int
@@ -18,7 +18,7 @@ class Child:
 
 
 def started(parent: Execution, run: dict[str, Any], given: str, express: bool) -> Execution:
-    """A new execution. run: what DescribeMapRun answers."""
+    """Create a new execution. run: the DescribeMapRun response."""
     from ministack.services import stepfunctions
 
     machine, name = run["_stateMachineArn"], str(uuid.uuid4())

@@ -2,7 +2,7 @@
 
 1. ItemReader, in `item_reader`, and ItemBatcher.
 2. Map Runs, in `map_runs`: child executions with a history, a timeout and redrives; a failure threshold that is
-   watched while they run; counters that are live; a life beyond a stopped parent.
+   watched while they run; live counters; a life beyond a stopped parent.
 3. ResultWriter, in `result_writer`.
 4. The `...Path` forms of all limits.
 
@@ -35,7 +35,7 @@ _MAX_BATCH_BYTES = 256 * 1024
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._run_distributed_map = _run_distributed_map
@@ -47,7 +47,7 @@ def _run_distributed_map(
 ) -> tuple[Any, str | None]:
     from ministack.services import stepfunctions as sf
 
-    # A redrive finds the Map Run of the attempt before here; a retry does not.
+    # A redrive finds the Map Run of the previous attempt here; a retry does not.
     kept = states.frame().inner
     redrive, stopped = 0 in kept, threading.Event()
     sf._add_event(execution, "MapStateStarted")
@@ -116,7 +116,7 @@ def _selected(items: list[Any], state: State, given: Any, data: Any, context: An
 
 
 def _inputs(state: State, items: Iterable[Any], given: Any, data: Any, context: Any) -> Iterator[tuple[str, int]]:
-    """The input of each child, and how many items it has."""
+    """Yield the input of each child, and how many items it has."""
     from ministack.services import stepfunctions as sf
 
     batcher = state.get("ItemBatcher")
@@ -136,7 +136,7 @@ def _inputs(state: State, items: Iterable[Any], given: Any, data: Any, context: 
 
 
 def _batches(items: Iterable[Any], most: float | None, size: float) -> Iterator[list[Any]]:
-    """size: of the array of a batch, in bytes."""
+    """Yield batches. size: maximum bytes of a batch's array."""
     from ministack.services import stepfunctions as sf
 
     batch: list[Any] = []

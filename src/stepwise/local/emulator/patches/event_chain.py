@@ -1,6 +1,6 @@
-"""Each event of a history names the one before it: `previousEventId` keeps branches and iterations apart.
+"""Links each event of a history to the previous one: `previousEventId` keeps branches and iterations apart.
 
-MiniStack leaves it out. Two of its events that are added at once may also get the same id.
+MiniStack omits it. Two of its events that are added at once may also get the same id.
 """
 
 import threading
@@ -10,13 +10,13 @@ from typing import Any
 
 type Execution = dict[str, Any]
 
-# Of the sequence of states that this thread runs: its execution, and its last event. A new thread begins with a copy.
+# State of the sequence that this thread runs: its execution, and its last event. A new thread begins with a copy.
 _last: ContextVar[tuple[str, int]] = ContextVar("last", default=("", 0))
 _adding = threading.Lock()
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._add_event = _chaining(stepfunctions._add_event)

@@ -1,11 +1,10 @@
-"""How an execution begins and ends.
+"""Start and end of an execution.
 
 1. `TimeoutSeconds` of a machine ends the execution as TIMED_OUT, with its event.
 2. A stopped or timed-out execution enters no further state; running functions continue.
-3. DescribeStateMachineForExecution answers with the definition that the execution started with.
+3. DescribeStateMachineForExecution returns the definition that the execution started with.
 
-MiniStack ignores the timeout, continues a stopped execution to the end of a Map, and answers with the newest
-definition.
+MiniStack ignores the timeout, continues a stopped execution to the end of a Map, and returns the newest definition.
 """
 
 import json
@@ -20,11 +19,11 @@ from .states import Execution, Frame, run_states
 _scopes: dict[str, Scope] = {}
 _frames: dict[str, Frame] = {}
 ending = threading.Lock()
-"""Of the last word on an execution: how it has ended."""
+"""Guards the final status of an execution."""
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._run_execution = _run_execution
@@ -41,7 +40,7 @@ def _run_execution(arn: str) -> None:
     execution = stepfunctions._executions.get(arn)
     if not execution:
         return
-    # The caller of StartExecution has its answer before anything happens.
+    # The caller of StartExecution gets its response before anything happens.
     time.sleep(0.15)
     machine = stepfunctions._state_machines.get(execution["stateMachineArn"])
     if not machine:
@@ -52,12 +51,12 @@ def _run_execution(arn: str) -> None:
 
 
 def walk(execution: Execution, machine: str, definition: Any) -> None:
-    """Run an execution from where it was left, or from the first state, to its end. machine: its name."""
+    """Run an execution from where it stopped, or from the first state, to its end. machine: its name."""
     from ministack.services import stepfunctions
 
     arn, seconds = execution["executionArn"], definition.get("TimeoutSeconds")
     scope = _scopes[arn] = Scope(deadline=None if seconds is None else time.monotonic() + seconds)
-    # What was stopped before its scope was known enters no state.
+    # An execution that was stopped before its scope was known enters no state.
     if execution["status"] != "RUNNING":
         return
     given = json.loads(execution["input"])
@@ -102,7 +101,7 @@ def _failed(execution: Execution, error: str, cause: str) -> None:
 
 
 def _end(execution: Execution, status: str, event: str, details: dict[str, Any], **fields: Any) -> None:
-    """Give the execution its end, unless it has one already."""
+    """End the execution, unless it has ended already."""
     from ministack.services import stepfunctions
 
     with ending:

@@ -1,4 +1,4 @@
-"""How functions fail, and how EventBridge calls them.
+"""Failures of functions, and their calls by EventBridge.
 
 1. A function's exception has its class name, where MiniStack says `Runtime.HandlerError`, and its worker lives on,
    where MiniStack replaces it.
@@ -31,7 +31,7 @@ _OUR_ANSWER = (
 
 
 def apply() -> None:
-    """Change the loaded MiniStack modules. Raises RuntimeError if the code to change is not there."""
+    """Patch the loaded MiniStack modules. Raises RuntimeError if the code to change is missing."""
     from ministack import app
     from ministack.core import lambda_runtime
     from ministack.services import eventbridge, lambda_svc
@@ -92,7 +92,7 @@ def _as_if_encrypted(pin: Callable[[str, bool], None]) -> Callable[[str, bool], 
 
 
 def _record(arn: str) -> Any:
-    """MiniStack's current record of a function; None if there is none."""
+    """Return MiniStack's current record of a function; None if there is none."""
     from ministack.services import lambda_svc
 
     function, config, _ = lambda_svc._get_func_record_for_ref(arn)
@@ -100,7 +100,7 @@ def _record(arn: str) -> Any:
 
 
 def _updated(function: Any) -> Any:
-    """The record to execute: the current one for an event that waited, perhaps through an update of the function."""
+    """Return the record to execute: the current one for an event that waited, perhaps through an update."""
     return (_queued.get() and _record(function["config"]["FunctionArn"])) or function
 
 

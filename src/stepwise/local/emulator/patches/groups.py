@@ -2,7 +2,7 @@
 
 1. When a branch or an iteration fails, the state fails at once with that error. The others enter no further state;
    running functions continue.
-2. `MaxConcurrencyPath` works. Each branch has its own context object.
+2. `MaxConcurrencyPath` works. Each branch has a separate context object.
 3. The history has events for the start and the end of the state and of its iterations.
 4. A Map iterates over an object's keys with their values.
 
@@ -24,7 +24,7 @@ type Run = Callable[[int], Any]
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._with_retry_and_catch = _anew_at_each_try(stepfunctions._with_retry_and_catch)
@@ -33,7 +33,7 @@ def apply() -> None:
 
 
 def _anew_at_each_try(upstream: Callable[..., Any]) -> Callable[..., Any]:
-    """A redrive goes on with what a try has left; a retry does not."""
+    """Start a retry from scratch; a redrive continues the previous try."""
 
     def with_retry_and_catch(state: State, given: Any, context: Any, attempt: Callable[[], Any]) -> Any:
         tries = 0
@@ -51,7 +51,7 @@ def _anew_at_each_try(upstream: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def run_all(number: int, run: Run, at_once: int = 0) -> list[Any]:
-    """Run pieces by their index, so many at once (0: all). Raises the error of the first that fails, at once."""
+    """Run pieces by their index, this many at once (0: all). Raises the error of the first that fails, at once."""
     around, results, errors = current(), [None] * number, []
     scope, following, lock = Scope(around), iter(range(number)), threading.Lock()
 
@@ -118,7 +118,7 @@ def _run_map_items(state: State, given: Any, execution: Execution, context: Any)
 
 
 def items_of(state: State, given: Any, data: Any, context: Any) -> Sequence[Any]:
-    """What a Map iterates over, if no ItemReader reads it."""
+    """Return the items that a Map iterates over, if no ItemReader reads them."""
     from ministack.services import stepfunctions as sf
 
     error = "States.Runtime"
@@ -137,7 +137,7 @@ class Pair(dict[str, Any]):
 
 
 def iterated(found: Any) -> list[Any]:
-    """The items of an array or an object. Raises ValueError."""
+    """Return the items of an array or an object. Raises ValueError."""
     if isinstance(found, dict):
         return [Pair(Key=key, Value=value) for key, value in found.items()]
     if not isinstance(found, list):
@@ -146,12 +146,12 @@ def iterated(found: Any) -> list[Any]:
 
 
 def item_context(index: int, item: Any) -> dict[str, Any]:
-    """What the context object has of an iteration."""
+    """Return the context object's fields for an iteration."""
     return {"Item": {"Index": index, **(item if isinstance(item, Pair) else {"Value": item})}}
 
 
 def item_input(state: State, given: Any, data: Any, item: Any, context: Any) -> Any:
-    """An item as its ItemSelector makes it."""
+    """Transform an item with its ItemSelector."""
     from ministack.services import stepfunctions as sf
 
     selector = state.get("ItemSelector") or state.get("Parameters")
@@ -163,7 +163,7 @@ def item_input(state: State, given: Any, data: Any, item: Any, context: Any) -> 
 
 
 def number(fields: State, name: str, given: Any, data: Any, context: Any) -> float | None:
-    """A numeric field, its `...Path` form or its JSONata expression; None if there is none."""
+    """Return a numeric field, from its `...Path` form or its JSONata expression; None if there is none."""
     from ministack.services import stepfunctions as sf
 
     if path := fields.get(f"{name}Path"):
@@ -174,7 +174,7 @@ def number(fields: State, name: str, given: Any, data: Any, context: Any) -> flo
 
 
 def _told(execution: Execution, kind: str, run: Callable[[], list[Any]]) -> list[Any]:
-    """Run a state's branches or iterations, and write into the history how that ends."""
+    """Run a state's branches or iterations, and record their end in the history."""
     from ministack.services import stepfunctions
 
     try:
@@ -187,7 +187,7 @@ def _told(execution: Execution, kind: str, run: Callable[[], list[Any]]) -> list
 
 
 def state_output(state: State, given: Any, context: Any, results: list[Any]) -> tuple[Any, str | None]:
-    """What a Map or Parallel state puts out, and the state that follows."""
+    """Return the output of a Map or Parallel state, and the next state."""
     from ministack.services import stepfunctions as sf
 
     if sf._state_query_language(state, context) == "JSONata":

@@ -1,8 +1,8 @@
-"""An `AWS::ApiGatewayV2::Api` with an OpenAPI `Body`, as SAM makes it of `HttpApi` events, has what the body describes.
+"""Creates an `AWS::ApiGatewayV2::Api` from its OpenAPI `Body`, as SAM generates it for `HttpApi` events.
 
 MiniStack 1.5.33 drops the body: such an API has no routes. It also keeps a template's `CorsConfiguration` under names
 that its own data plane does not read, takes `https://*` for the name of an origin, and lets a function's CORS headers
-pass. The address that it gives is a host name below localhost, which not every resolver knows.
+pass. The address that it returns is a host name below localhost, which not every resolver knows.
 
 Not read: `BodyS3Location`, and request schemas, which HTTP APIs ignore on AWS as well. Events have format 2.0, without
 its `cookies`.
@@ -25,7 +25,7 @@ _TAG = "x-amazon-apigateway-tag-value"
 
 
 def apply() -> None:
-    """Change the loaded MiniStack modules."""
+    """Patch the loaded MiniStack modules."""
     from ministack.services import apigateway
     from ministack.services.cloudformation import provisioners
 
@@ -56,7 +56,7 @@ def _updating(update: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _addressed(api: str) -> str:
-    """Give the API the address at which every client reaches it. Its stage is always `$default`, as on AWS."""
+    """Give the API an address that every client can reach. Its stage is always `$default`, as on AWS."""
     from ministack.services import apigateway
 
     address = f"http://127.0.0.1:{apigateway._PORT}/_aws/execute-api/{api}/$default"
@@ -65,7 +65,7 @@ def _addressed(api: str) -> str:
 
 
 def _described(props: Document) -> Document:
-    """The API's properties, with those that its body has and the template has not."""
+    """Return the API's properties, with those that are only in its body."""
     body = props.get("Body") or {}
     info = body.get("info", {})
     found = {"Name": info.get("title"), "Version": info.get("version"), "Description": info.get("description")}
@@ -80,7 +80,7 @@ def _described(props: Document) -> Document:
 
 
 def _import(api: str, body: Document) -> None:
-    """Put what the body describes in the place of what the API has."""
+    """Replace the API's contents by those of the body."""
     from ministack.services import apigateway
 
     stores = (apigateway._routes, apigateway._integrations, apigateway._authorizers)
@@ -111,7 +111,7 @@ def _created(create: Callable[[str, Document], Answer], api: str, data: Document
 
 
 def _operations(body: Document) -> Iterator[tuple[str, Document]]:
-    """The route keys with their operations."""
+    """Yield the route keys with their operations."""
     for path, item in body.get("paths", {}).items():
         if path == "$default":
             yield path, item[_ANY_METHOD]
@@ -122,7 +122,7 @@ def _operations(body: Document) -> Iterator[tuple[str, Document]]:
 
 
 def _resolved(found: Document | None, body: Document) -> Document:
-    """An integration, where the operation may refer to one among the components."""
+    """Return an integration; the operation may refer to one among the components."""
     for name in (found or {}).get("$ref", "").removeprefix("#/").split("/"):
         if name:
             found = body = body[name]
@@ -146,7 +146,7 @@ def _authorizer(name: str, found: Document) -> Document:
 
 
 def _authorization(security: list[Document], schemes: Document, authorizers: dict[str, str]) -> Document:
-    """How a route authorizes, by the first of its security requirements that names a scheme."""
+    """Return the authorization of a route, by the first of its security requirements that names a scheme."""
     for name, scopes in [one for requirement in security for one in requirement.items()]:
         if name in authorizers:
             kind = "JWT" if schemes[name][_AUTHORIZER]["type"].lower() == "jwt" else "CUSTOM"

@@ -1,7 +1,7 @@
 """The dataset of a Distributed Map state, as its ItemReader reads it from S3.
 
 A file of comma-separated values may have a BOM, a delimiter, ragged and blank rows. An inventory's manifest lists its
-files, which are compressed. A dataset without an item is `States.ItemReaderFailed`, and so is what cannot be read.
+files, which are compressed. An empty or unreadable dataset is `States.ItemReaderFailed`.
 """
 
 import csv
@@ -17,14 +17,14 @@ from .groups import iterated, number
 
 type Item = Any
 
-# A child may get more than Python's default limit of a field, which holds for the whole process.
+# A child's field may be longer than Python's default limit, which holds for the whole process.
 _MAX_FIELD_CHARACTERS = 256 * 1024
 _reading = threading.Lock()
 _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
 
 
 def read(reader: dict[str, Any], given: Any, data: Any, context: Any) -> list[Item]:
-    """Raises States.ItemReaderFailed."""
+    """Read the items. Raises States.ItemReaderFailed."""
     parameters, config = arguments(reader, given, data, context), reader.get("ReaderConfig") or {}
     try:
         if reader["Resource"].endswith(":s3:listObjectsV2"):
@@ -51,7 +51,7 @@ def _long_fields() -> Iterator[None]:
 
 
 def arguments(fields: dict[str, Any], given: Any, data: Any, context: Any) -> dict[str, Any]:
-    """The Parameters, or with JSONata the Arguments, of a reader or writer."""
+    """Return the Parameters, or with JSONata the Arguments, of a reader or writer."""
     from ministack.services import stepfunctions as sf
 
     if "Arguments" in fields:

@@ -1,6 +1,6 @@
-"""Function logs have the format that the template sets, `LogFormat: JSON`: one JSON object a line, with all its fields.
+"""Gives function logs the template's format, `LogFormat: JSON`: one JSON object per line, with all its fields.
 
-MiniStack's workers have Python's default: warnings and errors only, and of them only the message. So no query of
+MiniStack's workers have Python's default: warnings and errors only, and only their messages. So no query of
 docs/operations.md would find anything.
 """
 
@@ -16,7 +16,7 @@ _FIRST, _READY, _CALLED = (
 
 
 def apply() -> None:
-    """Change the loaded MiniStack modules. Raises RuntimeError if the code to change is not there."""
+    """Patch the loaded MiniStack modules. Raises RuntimeError if the code to change is missing."""
     from ministack.core import lambda_runtime
 
     script = lambda_runtime._PYTHON_WORKER_SCRIPT
@@ -35,7 +35,7 @@ def apply() -> None:
 
 
 def _variables(config: dict[str, Any]) -> dict[str, str]:
-    """The function's own variables, and those that Lambda derives from its LoggingConfig."""
+    """Return the function's own variables, and those that Lambda derives from its LoggingConfig."""
     logging = config.get("LoggingConfig") or {}
     return {
         **config.get("Environment", {}).get("Variables", {}),

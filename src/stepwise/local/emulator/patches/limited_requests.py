@@ -24,7 +24,7 @@ _UNNAMEABLE = re.compile(r'[\s?*<>{}\[\]"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]')
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     limits = chosen()
@@ -51,7 +51,7 @@ def _checked(handle: Handler, operation: str, limits: Limits) -> Handler:
 
 
 def _refusals(operation: str, data: Data, limits: Limits) -> Iterator[tuple[str, str]]:
-    """Error codes and messages."""
+    """Yield error codes and messages."""
     name = data.get("name") if operation in _NAMED else None
     if name is not None and len(name) > limits.name_characters:
         yield "ValidationException", _longer(f"Value '{name}' at 'name'", limits.name_characters)
@@ -81,7 +81,7 @@ def _faults(definition: Data, limits: Limits) -> Iterator[str]:
 
 
 def _states(machine: Data, place: str = "") -> Iterator[tuple[str, str, Data]]:
-    """The states of a definition, those inside others too, with their places and names."""
+    """Yield the states of a definition, including nested ones, with their places and names."""
     for name, state in machine.get("States", {}).items():
         here = f"{place}/States/{name}"
         yield here, name, state

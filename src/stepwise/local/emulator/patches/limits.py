@@ -1,12 +1,12 @@
 """Step Functions' limits on an execution, which MiniStack 1.5.33 does not enforce. Off unless `STEPWISE_LIMITS` is 1.
 
-1. 40 concurrent iterations of an inline Map, as `groups` asks here.
+1. 40 concurrent iterations of an inline Map, which `groups` asks for here.
 2. 256 KiB of input or output of a state or task: `States.DataLimitExceeded`.
 3. 25,000 events of a history: the execution fails.
 4. State transitions come from a token bucket. Without a token an execution waits, and `ExecutionThrottled` counts it.
 
-What happens in an execution is seen by its events, so this is a wrapper of `stepfunctions._add_event`. An Express
-execution has no limit of events or transitions.
+Events show what happens in an execution, so this wraps `stepfunctions._add_event`. An Express execution has no limit of
+events or transitions.
 """
 
 import json
@@ -34,7 +34,7 @@ class TokenBucket:
             return True
 
     def reserve(self) -> float:
-        """Take the next token, if it is not there yet. Returns the seconds until it is."""
+        """Take the next token, even if it is not available yet. Returns the seconds until it is."""
         with self._lock:
             self._fill()
             self._tokens -= 1
@@ -50,7 +50,7 @@ type Execution = dict[str, Any]
 type Event = dict[str, Any]
 
 DATA_LIMIT = "States.DataLimitExceeded"
-# The events that carry what a state or a task takes or gives, and the member that has it.
+# The events that carry the input or output of a state or task, and the member that has it.
 _PAYLOADS = {"StateEntered": "input", "StateExited": "output", "TaskScheduled": "parameters", "TaskSucceeded": "output"}
 
 INLINE_ITERATIONS = 40
@@ -59,7 +59,7 @@ _FULL = "The execution reached the maximum number of history events ({})."
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """By default AWS's own, in large Regions. rate_scale: what the token buckets are multiplied by."""
+    """Limits, by default those of AWS in large Regions. rate_scale: factor of the token buckets."""
 
     payload_bytes: int = 262_144
     history_events: int = 25_000
@@ -76,7 +76,7 @@ def enabled() -> bool:
 
 
 def chosen() -> Limits:
-    """The limits, with those that variables of the environment replace: see docs/local-engine.md."""
+    """Return the limits, with overrides from environment variables: see docs/local-engine.md."""
     return Limits(
         history_events=int(os.environ.get("STEPWISE_LIMIT_HISTORY_EVENTS", 25_000)),
         rate_scale=float(os.environ.get("STEPWISE_LIMIT_RATE_SCALE", 1)),
@@ -85,13 +85,13 @@ def chosen() -> Limits:
 
 
 def bucket(rate: tuple[float, float], limits: Limits) -> TokenBucket:
-    """rate: the bucket's size, and its refill a second."""
+    """Create a token bucket. rate: its size, and its refill per second."""
     size, refill = rate
     return TokenBucket(max(1.0, size * limits.rate_scale), refill * limits.rate_scale)
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     limits = chosen()
@@ -99,7 +99,7 @@ def apply() -> None:
 
 
 def inline_concurrency(requested: int) -> int:
-    """How many iterations of an inline Map run at once where so many are asked for; 0: as many as possible."""
+    """Return how many iterations of an inline Map run at once if this many are requested; 0: as many as possible."""
     if not enabled():
         return requested
     return min(requested or INLINE_ITERATIONS, INLINE_ITERATIONS)
@@ -129,7 +129,7 @@ def _limited(add: Callable[..., Event], limits: Limits) -> Callable[..., Event]:
 
 
 def _payload(kind: str, details: Event | None) -> tuple[str, str | None, Event]:
-    """The kind of event that has a payload, the payload, and what else the event says; no payload for any other."""
+    """Return the kind of event that has a payload, the payload, and the event's other fields; no payload for others."""
     suffix = next((one for one in _PAYLOADS if kind.endswith(one)), "")
     if not suffix or not details:
         return "", None, {}
@@ -155,7 +155,7 @@ def _wait(seconds: float, execution: Execution) -> None:
 
 
 def _too_large(text: str, limit: int) -> bool:
-    """Whether JSON, as the emulator writes it, is over a limit of UTF-8 bytes in its shortest form."""
+    """True if JSON, as the emulator writes it, exceeds a limit of UTF-8 bytes in its shortest form."""
     if len(text) <= limit:
         return False
     return len(json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":")).encode()) > limit

@@ -1,4 +1,4 @@
-"""A Map Run: its child executions, its counters and its failure threshold, with a life of its own.
+"""A Map Run: its child executions, its counters and its failure threshold, with its own life cycle.
 
 When the threshold is exceeded, or the parent is stopped or times out, no further child starts. Standard children are
 stopped; Express ones, which cannot be, run to their end. Then the results are written.
@@ -21,8 +21,8 @@ _UNSUCCESSFUL = ("failed", "timedOut", "aborted")
 _TO_START = ("pending", "pendingRedrive")
 _COUNTERS = (*_TO_START, "running", *_PHASES.values(), "total", "resultsWritten", "failuresNotRedrivable")
 _EXPRESS_SECONDS = 300
-# AWS runs up to 10,000 children at once, and promises at most MaxConcurrency, not as many. A function has a process for
-# each of its calls here, so more at once take longer until they time out.
+# AWS runs up to 10,000 children at once, and promises at most MaxConcurrency, not as many. Here each function call has
+# a process, so more at once take longer until they time out.
 _MAX_AT_ONCE = 8
 _THRESHOLD = ("toleratedFailureCount", "toleratedFailurePercentage")
 
@@ -30,7 +30,10 @@ _runs: dict[str, "MapRun"] = {}
 
 
 class MapRun:
-    """parent: the execution. machine: the parent's name. limits: maxConcurrency and the threshold, as far as given."""
+    """A Map Run. parent: the execution. machine: the parent's name.
+
+    limits: maxConcurrency and the threshold, if given.
+    """
 
     def __init__(
         self, parent: Execution, machine: str, label: str, processor: dict[str, Any], limits: dict[str, float]
@@ -45,7 +48,7 @@ class MapRun:
         self.definition = processor | ({"TimeoutSeconds": _EXPRESS_SECONDS} if self.express else {})
         self.children: Sequence[Child] = ()
         self.export: Export | None = None
-        # What DescribeMapRun answers.
+        # Fields of DescribeMapRun's response.
         self.record: dict[str, Any] = {
             "mapRunArn": self.arn,
             "executionArn": parent["executionArn"],
@@ -60,7 +63,7 @@ class MapRun:
         self._running: set[int] = set()
 
     def begin(self, children: Sequence[Child]) -> None:
-        """Let DescribeMapRun know it."""
+        """Register the Map Run for DescribeMapRun."""
         from ministack.services import stepfunctions
 
         self.children = children
@@ -72,9 +75,9 @@ class MapRun:
         _runs[self.arn] = self
 
     def work(self, stopped: threading.Event, transformation: str, redrive: bool = False) -> Any:
-        """Run the children that have not succeeded, write the results, and return them or where they are.
+        """Run the children that have not succeeded, write the results, and return them or their location.
 
-        redrive: another attempt; it waits for the one before. Raises MiniStack's _ExecutionError.
+        redrive: another attempt; it waits for the previous one. Raises MiniStack's _ExecutionError.
         """
         from ministack.services import stepfunctions
 
@@ -97,12 +100,12 @@ class MapRun:
             return output
 
     def stop(self, stopped: threading.Event) -> None:
-        """Let an attempt come to its end."""
+        """Make an attempt end."""
         stopped.set()
         self._scope.wake()
 
     def look_again(self) -> None:
-        """Heed limits that have changed."""
+        """Apply changed limits."""
         self._scope.wake()
 
     def _redriven(self) -> None:
@@ -174,7 +177,7 @@ class MapRun:
 
 
 def update(upstream: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let UpdateMapRun take effect at once."""
+    """Wrap UpdateMapRun, so that it takes effect at once."""
 
     def update_map_run(data: Any) -> Any:
         answer = upstream(data)

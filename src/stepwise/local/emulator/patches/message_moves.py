@@ -1,6 +1,6 @@
 """`StartMessageMoveTask` and `ListMessageMoveTasks` of SQS, which MiniStack 1.5.33 does not have.
 
-A task has ended when its call returns. A moved message is a new one, with a new id and without receives.
+A task has ended when its call returns. A moved message gets a new id, and its receive count restarts at zero.
 """
 
 import time
@@ -13,7 +13,7 @@ _tasks: dict[str, list[dict[str, Any]]] = {}
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import sqs
 
     sqs._HANDLERS["StartMessageMoveTask"] = _start
@@ -49,7 +49,7 @@ def _list(request: dict[str, Any], _: str) -> dict[str, Any]:
 
 
 def _dead_letter_queue(arn: str) -> dict[str, Any]:
-    """The queue of an ARN, if another queue sends it what failed."""
+    """Return the queue of an ARN, if it is another queue's dead-letter queue."""
     from ministack.services import sqs
 
     queue = sqs._queue_by_arn(arn)
@@ -62,7 +62,7 @@ def _dead_letter_queue(arn: str) -> dict[str, Any]:
 
 
 def _move(message: dict[str, Any], destination: str) -> bool:
-    """Send a visible message to the destination, or else to the queue that it came from. Whether there is one."""
+    """Send a visible message to the destination, or back to its source queue. Returns whether there is one."""
     from ministack.services import sqs
 
     target = sqs._queue_by_arn(destination or message.get("sys", {}).get("DeadLetterQueueSourceArn", ""))

@@ -1,7 +1,7 @@
 """Executions that a state starts and waits for (`states:startExecution.sync` and `.sync:2`).
 
 1. The child is an execution like any other: its events reach EventBridge, and it outlives a state that times out.
-2. A state that finds its child running, with the same input, waits for it. A name that is taken otherwise is
+2. A state that finds its child running, with the same input, waits for it. Otherwise a taken name is
    `StepFunctions.ExecutionAlreadyExistsException`.
 3. A child that ends without success is `States.TaskFailed`.
 4. Stopping the parent stops the child.
@@ -20,7 +20,7 @@ _FIELDS = ("executionArn", "input", "name", "startDate", "stateMachineArn", "sta
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._invoke_nested_start_execution_sync = _run

@@ -1,12 +1,12 @@
 """Nested stacks.
 
-1. The template of a nested stack is transformed, as on AWS. MiniStack 1.5.33 transforms that of the root alone, so that
-   an `AWS::Serverless` resource in a child fails.
-2. A resource that an update leaves alone keeps its attributes. A nested stack forgets them, and an output that names
-   one fails.
+1. The template of a nested stack is transformed, as on AWS. MiniStack 1.5.33 transforms only the root's, so an
+   `AWS::Serverless` resource in a child fails.
+2. A resource that an update leaves unchanged keeps its attributes. A nested stack forgets them, and an output that
+   names one fails.
 3. A resource keeps its physical name through updates. MiniStack gives the first bucket of a nested stack a random name,
-   and takes the randomness into the names of what it creates after the bucket, but not into those that an update
-   expects: it replaces them, and deletes executions, functions and their queued events.
+   and uses the randomness in the names of what it creates after the bucket, but not in those that an update expects:
+   it replaces the resources, and deletes executions, functions and their queued events.
 """
 
 import contextvars
@@ -19,12 +19,12 @@ _creating = contextvars.ContextVar("creating", default=False)
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services.cloudformation import provisioners
 
     provisioners._cfn_nested_stack_deploy = _in_a_nested_stack(provisioners._cfn_nested_stack_deploy)
     provisioners._check_nested_stack_capabilities = _transforming(provisioners._check_nested_stack_capabilities)
-    # The module that deploys a root has imported both functions already, and keeps them.
+    # The module that deploys a root has already imported both functions, and keeps them.
     provisioners._update_resource = _keeping_attributes(provisioners._update_resource)
     provisioners._provision_resource = _without_seed(provisioners._provision_resource)
 
@@ -65,7 +65,7 @@ def _transforming(check: Callable[[str, dict[str, Any]], None]) -> Callable[[str
         transformed = engine._apply_transforms(template, given)
         if isinstance(transformed, engine._TransformFailed):
             raise ValueError(transformed.error)
-        # The caller goes on with the template that it passed.
+        # The caller continues with the template that it passed.
         transformed = dict(transformed)
         template.clear()
         template.update(transformed)

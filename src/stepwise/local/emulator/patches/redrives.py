@@ -1,4 +1,4 @@
-"""`RedriveExecution` continues an execution with the states that it has not left, by the definition it started with.
+"""`RedriveExecution`: continues an execution with the states that it has not left, by the definition it started with.
 
 MiniStack has no redrive.
 """
@@ -19,7 +19,7 @@ _REDRIVABLE_FOR = timedelta(days=14)
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._describe_execution = _describing_redrives(stepfunctions._describe_execution)
@@ -57,7 +57,7 @@ def _redrive_execution(data: Any) -> Any:
 
 
 def restart(execution: Execution) -> None:
-    """Let an execution that has ended run again; `walk` goes on with it."""
+    """Let an ended execution run again; `walk` continues it."""
     from ministack.services import stepfunctions
 
     with ending:
@@ -106,7 +106,7 @@ def _describing_redrives(describe: Callable[[Any], Any]) -> Callable[[Any], Any]
 
 
 def redrive_fields(execution: Execution) -> dict[str, Any]:
-    """What DescribeExecution says of redrives."""
+    """Return DescribeExecution's fields about redrives."""
     reason = "Execution is RUNNING and cannot be redriven"
     if execution["status"] != "RUNNING":
         reason = _not_redrivable(execution)

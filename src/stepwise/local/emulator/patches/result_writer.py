@@ -1,4 +1,4 @@
-"""What a ResultWriter makes of the child executions of a Map Run, in the state's output or in S3."""
+"""The results of a Map Run's child executions, written by a ResultWriter to the state's output or to S3."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ _FIELDS = ("Name", "Status", "StartDate", "StopDate", "ExecutionArn", "StateMach
 
 
 def record(child: Child) -> dict[str, Any]:
-    """A child as the files have it: its input, outcome and output."""
+    """Return a child as the files have it: its input, outcome and output."""
     own = child.execution
     included = {"Included": True}
     if own is None:
@@ -29,7 +29,7 @@ def record(child: Child) -> dict[str, Any]:
 
 
 def results(children: Iterable[Child], transformation: str) -> list[Any]:
-    """In the children's order. One that did not succeed is not changed."""
+    """Return results in the children's order. Those of unsuccessful children are unchanged."""
     found: list[Any] = []
     for child in children:
         if child.phase != "succeeded" or child.execution is None or transformation == "NONE":
@@ -43,7 +43,7 @@ def results(children: Iterable[Child], transformation: str) -> list[Any]:
 
 @dataclass
 class Export:
-    """The files of a Map Run in S3. base: where they are; a redrive adds files and leaves the earlier ones."""
+    """The files of a Map Run in S3. base: their location; a redrive adds files and keeps the earlier ones."""
 
     bucket: str
     base: str
@@ -54,7 +54,7 @@ class Export:
         self._files: dict[str, list[dict[str, Any]]] = {"FAILED": [], "PENDING": [], "SUCCEEDED": []}
 
     def write(self, children: Sequence[Child], redrive: int) -> dict[str, str]:
-        """Where the manifest is. Raises States.ResultWriterFailed."""
+        """Write the files. Returns the manifest's location. Raises States.ResultWriterFailed."""
         folder = f"{self.base}/Redrive-{redrive}" if redrive else self.base
         for status, listed in self._files.items():
             mine = [child for child in children if _status(child) == status]

@@ -1,4 +1,4 @@
-"""What can end as a whole while it runs: an execution, a Parallel state, a Map state."""
+"""Scopes, which can end as a whole while they run: an execution, a Parallel state, a Map state."""
 
 import contextvars
 import threading
@@ -18,7 +18,7 @@ class TimedOut(ScopeEnded):
 
 
 class Scope:
-    """deadline: of the whole execution, in `time.monotonic`."""
+    """A scope. deadline: the whole execution's, in `time.monotonic`."""
 
     def __init__(self, parent: "Scope | None" = None, deadline: float | None = None) -> None:
         self._parent = parent
@@ -27,27 +27,27 @@ class Scope:
         self._changed: threading.Condition = parent._changed if parent else threading.Condition()
 
     def end(self) -> None:
-        """Let whatever waits in this scope, or in one inside it, raise ScopeEnded."""
+        """End the scope: waits in it, or in an inner one, raise ScopeEnded."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     @property
     def ended(self) -> bool:
-        """Whether this scope has ended, or one around it."""
+        """True if this scope has ended, or an outer one."""
         return self._ended or (self._parent is not None and self._parent.ended)
 
     def check(self) -> None:
-        """Raises ScopeEnded; TimedOut."""
+        """Raise ScopeEnded or TimedOut if the scope must not continue."""
         if self.ended:
             raise ScopeEnded
         if self._deadline is not None and time.monotonic() >= self._deadline:
             raise TimedOut
 
     def wait(self, until: Callable[[], bool], seconds: Callable[[], float | None]) -> bool:
-        """Wait until a condition holds, for so many seconds at most (None: without end). Returns whether it holds.
+        """Wait until a condition holds, for at most this many seconds (None: no limit). Returns whether it holds.
 
-        Raises as `check`. What changes the condition calls `wake`.
+        Raises as `check`. Code that changes the condition calls `wake`.
         """
         with self._changed:
             while not until():
@@ -61,19 +61,19 @@ class Scope:
         return True
 
     def wake(self) -> None:
-        """Let those who wait look at their condition again."""
+        """Make waiting threads check their conditions again."""
         with self._changed:
             self._changed.notify_all()
 
     def sleep(self, seconds: float) -> None:
-        """Raises as `check`."""
+        """Sleep. Raises as `check`."""
         end = time.monotonic() + seconds
         self.wait(lambda: False, lambda: end - time.monotonic())
 
     def result(self, run: Callable[..., Any], *arguments: Any, seconds: float | None = None) -> Any:
-        """Run a function in a thread of its own and wait for it; it runs on if the wait ends first.
+        """Run a function in a separate thread and wait for it; it runs on if the wait ends first.
 
-        Raises TimeoutError after so many seconds, what the function raises, and as `check`.
+        Raises TimeoutError after this many seconds, what the function raises, and as `check`.
         """
         future = self.started(run, *arguments)
         end = None if seconds is None else time.monotonic() + seconds
@@ -82,7 +82,7 @@ class Scope:
         return future.result()
 
     def started(self, run: Callable[..., Any], *arguments: Any) -> "Future[Any]":
-        """Run a function in a thread of its own, in a copy of this context. The scope wakes when it ends."""
+        """Run a function in a separate thread, in a copy of this context. The scope wakes when it ends."""
         future: Future[Any] = Future()
         context = contextvars.copy_context()
 
@@ -97,19 +97,19 @@ class Scope:
         return future
 
 
-# For what runs outside any execution, such as TestState.
+# For code outside any execution, such as TestState.
 _OUTERMOST = Scope()
 _current: contextvars.ContextVar[Scope] = contextvars.ContextVar("scope")
 
 
 def current() -> Scope:
-    """The scope that the running state is in."""
+    """Return the scope of the running state."""
     return _current.get(_OUTERMOST)
 
 
 @contextmanager
 def inside(scope: Scope) -> Iterator[Scope]:
-    """Run what follows in this scope."""
+    """Run the block in this scope."""
     token = _current.set(scope)
     try:
         yield scope

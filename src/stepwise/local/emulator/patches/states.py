@@ -1,4 +1,4 @@
-"""How an execution walks through its states.
+"""The walk of an execution through its states.
 
 1. The states inside a Map or a Parallel state are in the history, and the iterations of a Map.
 2. A failed intrinsic function is `States.IntrinsicFailure`.
@@ -19,9 +19,9 @@ type State = dict[str, Any]
 
 @dataclass
 class Frame:
-    """Where a sequence of states is. name: of the state to enter next, with this data; None at the end.
+    """Position of a sequence of states. name: the state to enter next, with this data; None at the end.
 
-    inner: of the branches or iterations of the state that runs, by their index.
+    inner: positions of the running state's branches or iterations, by their index.
     """
 
     name: str | None
@@ -33,7 +33,7 @@ _frame: ContextVar[Frame] = ContextVar("frame")
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._run_sub_machine = run_inside
@@ -41,14 +41,14 @@ def apply() -> None:
 
 
 def frame() -> Frame:
-    """Of the sequence that the running state is in."""
+    """Return the position of the sequence with the running state."""
     return _frame.get()
 
 
 def run_inside(
     states: dict[str, State], start_at: str, given: Any, execution: Execution, context: Any, index: int | None = None
 ) -> Any:
-    """Run the states of one iteration of a Map, or of one branch, from where they were left, or from the first.
+    """Run the states of one iteration of a Map, or of one branch, from where they stopped, or from the first.
 
     index: among its siblings; the iteration's own by default.
     """
@@ -73,7 +73,7 @@ def run_inside(
 
 
 def run_states(own: Frame, states: dict[str, State], execution: Execution, context: Any) -> Any:
-    """Run a sequence of states from where it was left to its end. Returns its output."""
+    """Run a sequence of states from where it stopped to its end. Returns its output."""
     from ministack.services import stepfunctions
 
     token = _frame.set(own)

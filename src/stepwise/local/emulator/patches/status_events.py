@@ -1,4 +1,4 @@
-"""The event of a change of an execution's status has the fields of the developer guide."""
+"""Gives the event of an execution's status change the fields of the developer guide."""
 
 import json
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 from .redrives import redrive_fields
 from .states import Execution
 
-# EventBridge takes no more of an execution's input or output.
+# EventBridge accepts no more of an execution's input or output.
 _MAX_EVENT_PAYLOAD = 248 * 1024
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._emit_execution_status_event = _emit_status_event
 
 
 def _emit_status_event(execution: Execution) -> None:
-    """Publish "Step Functions Execution Status Change", as the developer guide has its fields."""
+    """Publish "Step Functions Execution Status Change", with the fields of the developer guide."""
     from ministack.services import eventbridge, stepfunctions
 
     if execution.get("sync"):

@@ -1,4 +1,4 @@
-"""One batch of a stream: the call of the function, and what is left to do after it, as AWS documents it."""
+"""One batch of a stream: the call of the function, and the work left after it, as AWS documents it."""
 
 import json
 import time
@@ -27,7 +27,7 @@ class Batch:
 
 
 def delivered(mapping: Mapping, function: Any, batch: Batch) -> list[Batch]:
-    """Invoke the function with a batch. Returns what is left to do, in order."""
+    """Invoke the function with a batch. Returns the remaining batches, in order."""
     from ministack.services import lambda_svc
 
     fresh = _fresh(mapping, function, batch)
@@ -42,14 +42,14 @@ def delivered(mapping: Mapping, function: Any, batch: Batch) -> list[Batch]:
 
 
 def _lowest_failure(mapping: Mapping, records: Sequence[Record], body: Any) -> int | None:
-    """The index of the first record that comes again, by what the function answered; None for none."""
+    """Return the index of the first record to redeliver, by the function's response; None for none."""
     if "ReportBatchItemFailures" not in mapping.get("FunctionResponseTypes", []):
         return None
     failures = body.get("batchItemFailures") if isinstance(body, dict) else None
     if not failures:
         return None
     numbers = {record["dynamodb"]["SequenceNumber"]: index for index, record in enumerate(records)}
-    # An identifier that is none fails the whole batch.
+    # An invalid identifier fails the whole batch.
     return min(numbers.get(failure.get("itemIdentifier"), 0) for failure in failures)
 
 
@@ -72,7 +72,7 @@ def _later(batch: Batch, tries: int) -> Batch:
 
 
 def _fresh(mapping: Mapping, function: Any, batch: Batch) -> Batch:
-    """The batch without the records that are too old, which are discarded."""
+    """Return the batch without records that are too old, which are discarded."""
     longest = int(mapping.get("MaximumRecordAgeInSeconds", -1))
     ages = [time.time() - record["dynamodb"]["ApproximateCreationDateTime"] for record in batch.records]
     # Records come in the order of their age.

@@ -1,8 +1,8 @@
 """Event source mappings of DynamoDB streams as AWS documents them, in place of MiniStack 1.5.33's own.
 
-MiniStack reads batches and filters them. It ignores `ReportBatchItemFailures`, so that what a function could not
-process is gone; it never bisects; it retries forever; and it has no S3 destination, the only one that keeps the whole
-record. One thread serves all its mappings, so each waits for the functions of the others.
+MiniStack reads batches and filters them. It ignores `ReportBatchItemFailures`, so that records that a function could
+not process are lost; it never bisects; it retries forever; and it has no S3 destination, the only one that keeps the
+whole record. One thread serves all its mappings, so each waits for the functions of the others.
 
 Here each mapping has a worker for each of the concurrent batches of its `ParallelizationFactor`. An emulated stream has
 one shard. A factor that changes later has no effect.
@@ -23,7 +23,7 @@ from typing import Any
 
 from .stream_batches import Batch, Mapping, Record, delivered
 
-# A stream is polled four times a second, or at once if a poll has found all that it may.
+# A stream is polled four times a second, or at once if a poll has returned a full page.
 _POLL_SECONDS = 0.25
 _MAX_POLLED = 1_000
 _AFTER_ERROR_SECONDS = 1.0
@@ -33,7 +33,10 @@ _log = logging.getLogger("stream-mapping")
 
 @dataclass(slots=True)
 class Worker:
-    """What one worker of a mapping has read and not done yet, in order. It has each item whose key falls to it."""
+    """Records that one worker of a mapping has read and not processed, in order.
+
+    All records of a key go to one worker.
+    """
 
     account: str
     region: str
@@ -57,15 +60,16 @@ _workers: dict[str, list[Worker]] = {}
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import lambda_svc
 
     lambda_svc._poll_dynamodb_streams = poll
 
 
 def poll() -> bool:
-    """See that every mapping of a DynamoDB stream has its workers, and wake them. Returns that nothing is left to do
-    here.
+    """Make sure that every mapping of a DynamoDB stream has its workers, and wake them.
+
+    Returns that nothing is left to do.
     """
     from ministack.services import lambda_svc
 
@@ -142,7 +146,7 @@ def _turn(worker: Worker) -> float | None:
 
 
 def _table(mapping: Mapping) -> str:
-    """The name of the table whose stream the mapping reads; nothing if there is no such stream, or it is not to."""
+    """Return the table whose stream the mapping reads; empty if there is no such stream, or the mapping is disabled."""
     from ministack.services import dynamodb
 
     source = mapping["EventSourceArn"]
@@ -159,7 +163,7 @@ def _function(mapping: Mapping) -> Any:
 
 
 def _read(worker: Worker, mapping: Mapping, table: str) -> float | None:
-    """Skip what is not the worker's or not wanted, and queue the rest in batches."""
+    """Skip records of other workers and unwanted ones, and queue the rest in batches."""
     from ministack.services import dynamodb, lambda_svc
 
     pause = worker.next_poll - time.monotonic()

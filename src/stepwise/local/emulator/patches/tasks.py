@@ -1,7 +1,7 @@
-"""How a Task state runs.
+"""Task states.
 
 1. `TaskScheduled` has the task's `parameters`, so a search of the history for secrets covers what AWS would show.
-2. Each attempt has its own token.
+2. Each attempt has a separate token.
 3. A timeout is a `TaskTimedOut` event, and the `...Path` forms of both timeouts work.
 4. `States.ALL` and `States.TaskFailed` do not match `States.DataLimitExceeded`; nothing matches `States.Runtime`.
 5. A test case of `SFN_MOCK_CONFIG` gives each attempt its own response, as Step Functions Local does.
@@ -32,7 +32,7 @@ _counting = threading.Lock()
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import stepfunctions
 
     stepfunctions._execute_task = _execute_task
@@ -108,7 +108,7 @@ def _try(state: State, given: Any, execution: Execution, context: Any) -> tuple[
 
 
 def _result(state: State, parameters: Any, given: Any, execution: Execution, context: Any) -> Any:
-    """What the task answers. Raises MiniStack's _ExecutionError, and ScopeEnded while it runs on."""
+    """Return the task's result. Raises MiniStack's _ExecutionError, and ScopeEnded while it runs on."""
     from ministack.services import stepfunctions
 
     mock = _mocked(execution, context)
@@ -142,7 +142,7 @@ def _offer(activity: str, parameters: Any, token: str) -> None:
 
 
 def _mocked(execution: Execution, context: Any) -> dict[str, Any] | None:
-    """The response to the state's next attempt in this execution; None if it is not mocked."""
+    """Return the response to the state's next attempt in this execution; None if it is not mocked."""
     from ministack.services import stepfunctions
 
     case, state = execution.get("testCase", ""), context["State"]["Name"]

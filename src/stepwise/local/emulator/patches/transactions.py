@@ -1,7 +1,7 @@
-"""DynamoDB's transactions take a while and conflict, which those of MiniStack 1.5.33 never do. Off unless
+"""Gives DynamoDB's transactions a duration and conflicts, which those of MiniStack 1.5.33 never have. Off unless
 `STEPWISE_LIMITS` is 1.
 
-A transaction is ongoing for `STEPWISE_LIMIT_TRANSACTION_MS` before it is carried out. Meanwhile another one with one of
+A transaction is ongoing for `STEPWISE_LIMIT_TRANSACTION_MS` before it is executed. Meanwhile another one with one of
 its items is cancelled by `TransactionConflict`, a single write of one is refused by `TransactionConflictException`, and
 its own repetition by `TransactionInProgressException`.
 
@@ -28,7 +28,7 @@ _tokens: set[str] = set()
 
 
 def apply() -> None:
-    """Change the loaded MiniStack module."""
+    """Patch the loaded MiniStack module."""
     from ministack.services import dynamodb
 
     dynamodb.handle_request = _conflicting(dynamodb.handle_request, chosen().transaction_seconds)
@@ -47,7 +47,7 @@ def _conflicting(handle: Callable[..., Any], seconds: float) -> Callable[..., An
 
 
 async def _began(action: str, body: bytes, seconds: float) -> Answer | None:
-    """Let a transaction be ongoing for a while. Returns what is answered instead of carrying out the request."""
+    """Keep a transaction ongoing for a while. Returns a response that replaces the execution of the request, if any."""
     data = json.loads(body or b"{}")
     token = data.get("ClientRequestToken", "")
     if token and token in _tokens:
@@ -68,13 +68,13 @@ async def _while_ongoing(items: list[Item | None], token: str, seconds: float) -
     try:
         await asyncio.sleep(seconds)
     finally:
-        # What follows is carried out without a pause in between.
+        # The rest executes without a pause in between.
         _ongoing.difference_update(held)
         _tokens.discard(token)
 
 
 def _items(action: str, data: Data) -> list[Item | None]:
-    """The items that a request is about; None for one that is not there to be named."""
+    """Return the items of a request; None for an item without a nameable key."""
     if action in _SINGLE_WRITES:
         return [_item(data)]
     return [_item(operation) for member in data.get("TransactItems", []) for operation in member.values()]

@@ -17,7 +17,7 @@ _request: dict[str, str] = {}
 
 
 def _log_of_request(request_id: str) -> None:
-    """All lines from now on belong to this invocation."""
+    """Attribute all lines from now on to this invocation."""
     _request["requestId"] = request_id
 
 
@@ -46,7 +46,7 @@ def _of_error(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _log_as_json() -> None:
-    """If the function is set up so; otherwise Python's own default stays."""
+    """Log as JSON if the function is configured so; otherwise Python's own default stays."""
     if os.environ.get("AWS_LAMBDA_LOG_FORMAT") != "JSON":
         return
     handler = logging.StreamHandler(sys.stderr)

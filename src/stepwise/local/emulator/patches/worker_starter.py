@@ -1,6 +1,6 @@
-"""A process that has loaded what the Lambda runtime brings, and is forked for each worker. `workers.py` starts it.
+"""A process that has loaded the modules of the Lambda runtime, and is forked for each worker. `workers.py` starts it.
 
-It is a file of its own and imports nothing of this checkout, because a worker must see only deployed code. It has no
+It is a separate file and imports nothing of this checkout, because a worker must see only deployed code. It has no
 threads, so that a fork is safe.
 """
 
@@ -21,7 +21,7 @@ import botocore.session  # noqa: F401
 
 def main(requests: socket.socket) -> None:
     """Fork for each request, until the other end is closed. A fork returns from here as the worker."""
-    # Ended workers need nobody who waits for them.
+    # Nobody needs to wait for ended workers.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()
     while size := _received(requests, 4):
@@ -37,12 +37,12 @@ def main(requests: socket.socket) -> None:
 
 
 def _received(requests: socket.socket, size: int) -> bytes:
-    """So many bytes, or none at the end."""
+    """Receive this many bytes, or none at the end."""
     return requests.recv(size, socket.MSG_WAITALL)
 
 
 def _request(requests: socket.socket, size: int) -> tuple[Any, list[int]]:
-    """fds: standard input, output and error, and one that only has to stay open."""
+    """Receive a request. fds: standard input, output and error, and one that only has to stay open."""
     _, fds, _, _ = socket.recv_fds(requests, 1, 4)
     return json.loads(_received(requests, size)), fds
 

@@ -1,12 +1,12 @@
-"""Workers start in a sixth of the time: MiniStack has each load botocore and unpack all code by itself.
+"""Starts workers in a sixth of the time: MiniStack lets each load botocore and unpack all code by itself.
 
 1. A worker is forked from a process that has loaded botocore, as Lambda's runtime has it (`worker_starter.py`).
 2. Workers share unpacked code and layers, and with them Python's bytecode. On Lambda, too, both are read-only.
-3. A worker that was idle for `LAMBDA_WARM_TTL_SECONDS` ends. MiniStack keeps one of each function, of 27 MB.
+3. A worker that was idle for `LAMBDA_WARM_TTL_SECONDS` ends. MiniStack keeps one per function, of 27 MB.
 4. An invocation in flight finishes with the code and the configuration that it began with. MiniStack kills its worker
    when the function is updated.
 
-The first two are for speed and memory, and AWS says nothing of them.
+The first two are for speed and memory; they emulate nothing that AWS documents.
 """
 
 import contextvars
@@ -36,7 +36,7 @@ _updating = contextvars.ContextVar("updating", default=False)
 
 
 def apply() -> None:
-    """Change the loaded MiniStack modules."""
+    """Patch the loaded MiniStack modules."""
     from ministack.core import lambda_runtime
     from ministack.services import lambda_svc
 
@@ -49,7 +49,7 @@ def apply() -> None:
 
 
 def _reap(ttl: float | None = None) -> int:
-    """End the workers that have been idle for so many seconds. Returns how many. MiniStack calls it every 30 s."""
+    """End the workers that have been idle for this many seconds. Returns how many. MiniStack calls it every 30 s."""
     from ministack.core import lambda_runtime as runtime
 
     seconds, now, idle = runtime._LOCAL_WORKER_TTL if ttl is None else ttl, time.time(), list[Any]()
@@ -119,18 +119,18 @@ class _Archive(zipfile.ZipFile):
 
 
 class _Worker:
-    """What MiniStack uses of `subprocess.Popen`. alive: reads its end when the worker ends."""
+    """The part of `subprocess.Popen` that MiniStack uses. alive: reads its end when the worker ends."""
 
     def __init__(self, pid: int, alive: int, stdin: IO[str], stdout: IO[str], stderr: IO[str]) -> None:
         self.pid, self.stdin, self.stdout, self.stderr = pid, stdin, stdout, stderr
         self._alive = os.fdopen(alive, "rb")
 
     def poll(self) -> int | None:
-        """Some status, once it has ended."""
+        """Return some status, once the worker has ended."""
         return self._ended(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Raises TimeoutExpired."""
+        """Wait for the end. Raises TimeoutExpired."""
         status = self._ended(timeout)
         if status is None:
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
@@ -154,7 +154,7 @@ class _Worker:
 
 
 def _started(command: list[str], **options: Any) -> Any:
-    """As subprocess.Popen, but forked from the starter if it is a Python script."""
+    """Replace subprocess.Popen: fork from the starter if the command is a Python script."""
     if command[0] != sys.executable:
         return subprocess.Popen(command, **options)
     with ExitStack() as theirs:
@@ -167,7 +167,7 @@ def _started(command: list[str], **options: Any) -> Any:
 
 
 def _forked(request: bytes, fds: list[int]) -> int:
-    """The process id of a worker. A starter that has died is replaced."""
+    """Return the process id of a worker. A starter that has died is replaced."""
     global _starter
     with _lock:
         for _ in range(2):

@@ -1,1 +1,1 @@
-"""A simulator of a card processor. It is the payment gateway's, with cards for charges."""
+"""A simulator of a card processor. It is the payment gateway's simulator, with cards for charges."""

@@ -19,14 +19,14 @@ class NewCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class CardRequest:
-    """A card costs nothing. order_id: of its application."""
+    """Request of a card, which costs nothing. order_id: the id of its application."""
 
     order_id: str
     amount: int = 0
     currency: str = "XXX"
 
     def declined(self) -> None:
-        """The processor issues every card."""
+        """Return None: the processor issues every card."""
 
 
 def work(ledger: Ledger, request: Request) -> Answer:
@@ -35,7 +35,7 @@ def work(ledger: Ledger, request: Request) -> Answer:
 
 
 def reference(ledger: Ledger, request: Request) -> str | None:
-    """The application of a request, if it is known."""
+    """Return the application of a request, if it is known."""
     if request.kind == "charge":
         try:
             return _read(request.body).order_id
@@ -46,14 +46,14 @@ def reference(ledger: Ledger, request: Request) -> str | None:
 
 
 def document(card: Charge) -> dict[str, Any]:
-    """A card as JSON."""
+    """Convert a card to JSON."""
     status = "issued" if card.status == SUCCEEDED else card.status
     shown: dict[str, Any] = {"key": card.key, "status": status}
     return shown | ({"id": card.charge_id.replace("ch_", "card_")} if card.request else {})
 
 
 def row(card: Charge, counts: dict[str, int]) -> dict[str, Any]:
-    """A card in the report."""
+    """Build the row of a card in the report."""
     application = card.request.order_id if card.request else None
     return {"application_id": application, **document(card), "issued": counts["captures"]}
 

@@ -23,8 +23,9 @@ ROUTING_PROFILES = ("Basic Routing Profile",)
 
 @dataclass(kw_only=True)
 class Resource:
-    """number: increases with each resource of an account, for the order of lists. created_at: seconds since the epoch.
+    """A resource. number: increases with each resource of an account, for the order of lists.
 
+    created_at: epoch seconds.
     attributes: the parameters of its creation.
     """
 
@@ -42,7 +43,7 @@ class Resource:
 
 @dataclass(kw_only=True)
 class Instance(Resource):
-    """finalized_at: when it becomes ACTIVE or CREATION_FAILED. gone_at: when its deletion ends."""
+    """An instance. finalized_at: when it becomes ACTIVE or CREATION_FAILED. gone_at: when its deletion ends."""
 
     finalized_at: float
     profiles_at: float
@@ -64,10 +65,10 @@ class Instance(Resource):
 
 
 class Account:
-    """now: seconds since the epoch. changes: when instances were created or deleted.
+    """An account. now: epoch seconds. changes: when instances were created or deleted.
 
-    creations: by ClientToken, the parameters and the instance of CreateInstance. creation_fails: whether what the
-    current call creates is to fail.
+    creations: by ClientToken, the parameters and the instance of CreateInstance. creation_fails: whether the creation
+    by the current call will fail.
     """
 
     def __init__(self, settings: Settings, now: Callable[[], float]) -> None:
@@ -81,26 +82,26 @@ class Account:
         self._numbers = itertools.count(1)
 
     def instances(self) -> list[Instance]:
-        """The listed instances, oldest first."""
+        """Return the listed instances, oldest first."""
         now = self.now()
         return [instance for instance in self._instances.values() if instance.is_listed(now)]
 
     def instance(self, instance_id: str) -> Instance:
-        """Raises ConnectError."""
+        """Return an instance. Raises ConnectError."""
         instance = self._instances.get(instance_id)
         if instance is None or not instance.is_listed(self.now()):
             raise not_found(f"the instance {instance_id}")
         return instance
 
     def active_instance(self, instance_id: str) -> Instance:
-        """An instance that has users and profiles. Raises ConnectError."""
+        """Return an instance that has users and profiles. Raises ConnectError."""
         instance = self.instance(instance_id)
         if instance.status(self.now()) != "ACTIVE":
             raise not_found(f"the instance {instance_id}, which is not active,")
         return instance
 
     def identity(self, arn_prefix: str) -> Document:
-        """The fields of a new Resource that its kind does not choose."""
+        """Return the fields of a new Resource that do not depend on its kind."""
         identifier = str(uuid.uuid4())
         arn = f"{arn_prefix}/{identifier}"
         return {"number": next(self._numbers), "id": identifier, "arn": arn, "created_at": self.now()}
@@ -123,7 +124,7 @@ class Account:
 
 
 def page[R: Resource](resources: Sequence[R], parameters: Document, *, size: int) -> tuple[list[R], Document]:
-    """A page of resources, and the NextToken if there are more. size: if MaxResults is not given.
+    """Return a page of resources, and the NextToken if there are more. size: if MaxResults is not given.
 
     A page starts after the last resource of the previous one, even if resources came or went.
     Raises ConnectError for an unknown token.

@@ -14,8 +14,8 @@ class Fault(Injection, frozen=True, kw_only=True):
     """A fault of the next calls of an operation (`*`: of any) that are not throttled.
 
     where: only calls with these parameters; for SearchUsers, the field that it searches is one.
-    delay_seconds: wait first. code, message: answer this error and do nothing; status: unless it is the model's.
-    lose: close the connection instead of acting (`request`) or instead of answering (`answer`).
+    delay_seconds: wait first. code, message: return this error and do nothing; status: unless it is the model's.
+    lose: close the connection instead of acting (`request`) or instead of responding (`answer`).
     creation_fails: the instance that this call of CreateInstance begins to create ends as CREATION_FAILED.
     """
 

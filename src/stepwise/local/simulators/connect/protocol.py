@@ -56,7 +56,7 @@ class Protocol:
         return Request(operation, dict(_parameters(_input(operation), sources)))
 
     def check(self, request: Request) -> None:
-        """Raises ConnectError if the parameters do not match the model."""
+        """Check the parameters. Raises ConnectError if they do not match the model."""
         shape = _input(request.operation)
         report = ParamValidator().validate(request.parameters, shape).generate_report()
         wrong = report.splitlines() or list(violations(request.parameters, shape, request.name))
@@ -64,7 +64,7 @@ class Protocol:
             raise ConnectError(_refusal(request.operation), "; ".join(wrong))
 
     def write(self, operation: OperationModel, answer: Document) -> bytes:
-        """The body of a response, reduced to its shape. Raises ParamValidationError."""
+        """Write the body of a response, reduced to its shape. Raises ParamValidationError."""
         mirrored = self._answers.operation_model(operation.name)
         if mirrored.input_shape is None:
             return b""
@@ -74,7 +74,7 @@ class Protocol:
         return body
 
     def status(self, code: str) -> int | None:
-        """The HTTP status of an error; None if the model does not have it."""
+        """Return the HTTP status of an error; None if the model does not have it."""
         try:
             metadata = self._model.shape_for(code).metadata
         except NoShapeFoundError:
@@ -96,7 +96,7 @@ class Protocol:
 
 @cache
 def protocol() -> Protocol:
-    """The Protocol of this process, cached because reading the model is slow."""
+    """Return the Protocol of this process, cached because reading the model is slow."""
     return Protocol()
 
 
@@ -106,7 +106,7 @@ def _input(operation: OperationModel) -> StructureShape:
 
 
 def _mirrored(description: Document) -> Document:
-    """A service whose requests are this one's responses, so that botocore serializes them."""
+    """Build a service whose requests are this one's responses, so that botocore serializes them."""
     operations = {
         name: {"name": name, "http": {"method": "POST", "requestUri": "/"}}
         | ({"input": operation["output"]} if "output" in operation else {})
@@ -148,7 +148,7 @@ def _parameters(shape: StructureShape, sources: Mapping[str | None, Any]) -> Ite
 
 
 def _typed(value: Any, shape: Shape) -> Any:
-    """A value of a path, query or header. A value of the wrong type stays a string, and is rejected later."""
+    """Convert a value of a path, query or header. A value of the wrong type stays a string, and is rejected later."""
     if isinstance(shape, ListShape):
         return [_typed(item, shape.member) for item in (value if isinstance(value, list) else value.split(","))]
     text = value[-1] if isinstance(value, list) else value
@@ -173,7 +173,7 @@ def _fitting(value: Any, shape: Shape) -> Any:
 
 
 def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """The violations that botocore does not check (upper limits, patterns, enumerations) by a value of the right type.
+    """Yield violations that botocore does not check (upper limits, patterns, enumerations), by a well-typed value.
 
     One sentence each, without the value.
     """
@@ -208,6 +208,6 @@ def _sized(value: Any) -> bool:
 
 @cache
 def _pattern(text: str) -> regex.Pattern[str]:
-    """A pattern of the model; some are escaped twice or enclosed in slashes."""
+    """Compile a pattern of the model; some are escaped twice or enclosed in slashes."""
     bare = text[1:-1] if text.startswith("/") and text.endswith("/") else text
     return regex.compile(bare.replace("\\\\", "\\"))

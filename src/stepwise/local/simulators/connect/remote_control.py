@@ -9,10 +9,10 @@ type Document = dict[str, Any]
 
 
 class RemoteControl(Client):
-    """address: as in AWS_ENDPOINT_URL_CONNECT."""
+    """Controls a running simulator. address: as in AWS_ENDPOINT_URL_CONNECT."""
 
     def settings(self) -> Document:
-        """All times and limits, as fields of `settings.Settings`."""
+        """Return all times and limits, as fields of `settings.Settings`."""
         return dict(self.control("GET", "settings"))
 
     def change(self, **settings: float) -> Document:
@@ -20,7 +20,7 @@ class RemoteControl(Client):
         return dict(self.control("PATCH", "settings", settings))
 
     def fail(self, operation: str, code: str, **fault: Any) -> None:
-        """Answer the next calls of an operation with an error. fault: more fields of `faults.Fault`, here and below."""
+        """Fail the next calls of an operation with an error. fault: more fields of `faults.Fault`, here and below."""
         self.fault(operation, code=code, **fault)
 
     def delay(self, operation: str, seconds: float, **fault: Any) -> None:
@@ -28,7 +28,7 @@ class RemoteControl(Client):
         self.fault(operation, delay_seconds=seconds, **fault)
 
     def lose_answer(self, operation: str, **fault: Any) -> None:
-        """Execute the next calls of an operation, then close the connection without an answer."""
+        """Execute the next calls of an operation, then close the connection without a response."""
         self.fault(operation, lose="answer", **fault)
 
     def lose_request(self, operation: str, **fault: Any) -> None:
@@ -44,14 +44,14 @@ class RemoteControl(Client):
         self.control("POST", "faults", {"operation": operation, **fault})
 
     def faults(self) -> list[Document]:
-        """The pending faults."""
+        """Return the pending faults."""
         return [{**one["injection"], "times": one["left"]} for one in self.control("GET", "faults")["pending"]]
 
     def clear_faults(self) -> None:
         self.control("DELETE", "faults")
 
     def requests(self, operation: str | None = None) -> list[Document]:
-        """Every request so far, in the order of arrival, as fields of `journal.Entry`."""
+        """Return every request so far, in the order of arrival, as fields of `journal.Entry`."""
         query = f"?{urlencode({'operation': operation})}" if operation else ""
         return list(self.control("GET", f"requests{query}"))
 
@@ -59,5 +59,5 @@ class RemoteControl(Client):
         self.control("DELETE", "requests")
 
     def instances(self) -> list[Document]:
-        """Each instance's id, alias, status, tags and usernames (`users`), without a call of Amazon Connect."""
+        """Return each instance's id, alias, status, tags and usernames (`users`), without a call of Amazon Connect."""
         return list(self.control("GET", "instances"))

@@ -53,7 +53,7 @@ class ConnectServer(SimulatorServer):
             return account.settings
 
     def _check(self, fault: Fault) -> None:
-        """Raises InvalidControl."""
+        """Check a fault. Raises InvalidControl."""
         if fault.operation not in OPERATIONS.keys() | {ANY}:
             raise InvalidControl(f"the simulator has no operation {fault.operation}")
         if fault.code and not (fault.status or self.simulator.protocol.status(fault.code)):

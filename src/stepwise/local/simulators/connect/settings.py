@@ -12,9 +12,9 @@ type Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limits are the service's defaults. The times are shorter: on AWS an instance takes about a minute.
+    """Settings. The limits are the service's defaults. The times are shorter: on AWS an instance takes about a minute.
 
-    requests_per_second, burst: of each operation, for all callers together.
+    requests_per_second, burst: limits per operation, for all callers together.
     activation_seconds: from CreateInstance to ACTIVE or CREATION_FAILED; profiles_seconds: from there to the profiles.
     deletion_seconds: from DeleteInstance until the instance is gone, and its place in the quota free.
     search_lag_seconds: from CreateUser until SearchUsers finds the user.
@@ -35,11 +35,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def from_environment(variables: Mapping[str, str]) -> Settings:
-    """Settings from variables like CONNECT_SIMULATOR_BURST. Raises msgspec.ValidationError."""
+    """Read settings from variables like CONNECT_SIMULATOR_BURST. Raises msgspec.ValidationError."""
     given = {name.removeprefix(PREFIX).lower(): value for name, value in variables.items() if name.startswith(PREFIX)}
     return msgspec.convert(given, Settings, strict=False)
 
 
 def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
-    """The settings with some fields changed. Raises msgspec.ValidationError."""
+    """Return the settings with some fields changed. Raises msgspec.ValidationError."""
     return msgspec.convert(msgspec.structs.asdict(settings) | dict(changes), Settings)

@@ -1,4 +1,4 @@
-"""The simulator without its HTTP server: its response to a request, its throttle and its journal."""
+"""The simulator without its HTTP server: its responses, its throttle and its journal."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ _ERROR = "x-amzn-ErrorType"
 
 @dataclass(frozen=True)
 class Clocks:
-    """now: seconds since the epoch. monotonic: seconds, never going back."""
+    """Clocks. now: epoch seconds. monotonic: seconds, never going back."""
 
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
@@ -57,7 +57,7 @@ class Throttle:
 
 
 class Entry(msgspec.Struct, kw_only=True):
-    """at: when the request arrived, seconds since the epoch. status: None in flight, and if no answer was sent.
+    """Entry of the journal. at: when the request arrived, epoch seconds. status: None in flight, or without a response.
 
     fault: the injected fault: `delay`, an error's code, `lose request`, `lose answer`, `creation fails`.
     """
@@ -112,7 +112,7 @@ class State:
 
 
 class Simulator:
-    """settings: at the start, and again after `reset`."""
+    """The simulator. settings: at the start, and again after `reset`."""
 
     def __init__(self, settings: Settings, clocks: Clocks) -> None:
         self.protocol = protocol()
@@ -124,7 +124,7 @@ class Simulator:
         self.state = State(self._settings, self._clocks)
 
     def reply(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Handle a request of Amazon Connect's protocol. Raises ConnectionLost if the client gets no answer."""
+        """Handle a request of Amazon Connect's protocol. Raises ConnectionLost if the client gets no response."""
         try:
             request = self.protocol.read(method, target, headers, body)
         except ConnectError as error:

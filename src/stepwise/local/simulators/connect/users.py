@@ -103,7 +103,7 @@ def _described(user: Resource) -> Document:
 
 
 def _searched(user: Resource) -> Document:
-    """SearchUsers returns after-contact work in milliseconds; other operations use seconds."""
+    """Convert a user: SearchUsers returns after-contact work in milliseconds; other operations use seconds."""
     described = _described(user)
     phone = described.get("PhoneConfig", {})
     if "AfterContactWorkTimeLimit" in phone:
@@ -113,7 +113,7 @@ def _searched(user: Resource) -> Document:
 
 
 def _check_rules(identity_management: str, parameters: Document) -> None:
-    """Raises ConnectError for the first broken rule of CreateUser that only its documentation states."""
+    """Check CreateUser's rules that only its documentation states. Raises ConnectError for the first broken one."""
     for rule in (_username, _password, _names, _emails, _directory, _phone):
         error = rule(identity_management, parameters)
         if error:
@@ -178,7 +178,7 @@ def _phone(_identity_management: str, parameters: Document) -> ConnectError | No
 
 
 def _condition(parameters: Document) -> Condition:
-    """The condition of a search; only those on strings are supported. Raises ConnectError, NotSupported."""
+    """Parse the condition of a search; only those on strings are supported. Raises ConnectError, NotSupported."""
     if "SearchFilter" in parameters:
         raise NotSupported("SearchUsers with a SearchFilter")
     return _all(parameters.get("SearchCriteria", {}))

@@ -44,7 +44,7 @@ def work(ledger: Ledger, request: Request) -> Answer:
 
 
 def answered(request: Request, worked: Callable[[], Answer]) -> Answer:
-    """The answer of some work, or of its refusal."""
+    """Convert the result of some work, or its refusal, to a response."""
     try:
         if not _KEY.fullmatch(request.key):
             raise InvalidRequest(KEY_HEADER, "1 to 255 visible ASCII characters are required")
@@ -57,7 +57,7 @@ def answered(request: Request, worked: Callable[[], Answer]) -> Answer:
 
 
 def order_of(ledger: Ledger, request: Request) -> str | None:
-    """The order of a request: a charge names it; for other requests the ledger may know it by key."""
+    """Return the order of a request: a charge names it; for other requests the ledger may know it by key."""
     if request.kind == "charge":
         with suppress(InvalidRequest):
             return _read(request.body).order_id
@@ -66,13 +66,13 @@ def order_of(ledger: Ledger, request: Request) -> str | None:
 
 
 def row(charge: Charge, counts: dict[str, int]) -> dict[str, Any]:
-    """A charge in the report. A key canceled before its charge has no order_id and no amount."""
+    """Build the row of a charge in the report. A key canceled before its charge has no order_id and no amount."""
     order_id = charge.request.order_id if charge.request else None
     return {"order_id": order_id, "amount": 0} | document(charge) | counts
 
 
 def document(charge: Charge) -> dict[str, Any]:
-    """A charge as JSON, without unknown fields and without the token."""
+    """Convert a charge to JSON, without unknown fields and without the token."""
     shown: dict[str, Any] = {"key": charge.key, "status": charge.status}
     if charge.request:
         shown |= {"id": charge.charge_id, "amount": charge.request.amount, "currency": charge.request.currency}

@@ -12,14 +12,14 @@ from .charges import KEY_HEADER
 
 @dataclass(frozen=True)
 class GatewayClient(Client):
-    """secret: authorizes the requests. Of several faults, the one injected first is nearest to the client."""
+    """A client. secret: authorizes the requests. Of several faults, the one injected first is nearest to the client."""
 
     secret: str = field(default="", repr=False)
 
     def charge(
         self, key: str, amount: int, *, currency: str = "JPY", token: str = "tok_visa", order_id: str = ""
     ) -> Response:
-        """order_id: the key, unless given."""
+        """Charge a card. order_id: the key, unless given."""
         body = {"order_id": order_id or key, "amount": amount, "currency": currency, "token": token}
         return self.send("POST", "/charges", json.dumps(body).encode(), {KEY_HEADER: key})
 

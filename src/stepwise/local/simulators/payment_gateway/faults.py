@@ -15,7 +15,7 @@ from .messages import Kind, Request, Work, naming_key, problem
 
 type Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=600_000)]
 type FailureStatus = Literal[429, 500, 502, 503, 504]
-# Runs some work after so many seconds, in another thread.
+# Runs some work after this many seconds, in another thread.
 type Later = Callable[[float, Callable[[], object]], None]
 
 _GARBAGE = {
@@ -30,7 +30,7 @@ class Fault(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields
     """A fault of one request."""
 
     def around(self, work: Work, later: Later) -> Work:
-        """The same work, wrapped in this fault."""
+        """Wrap the work in this fault."""
         del later
         return partial(self.inject, work)
 
@@ -61,7 +61,7 @@ class SlowWorking(Fault, tag="slow_working", frozen=True):
 
 
 class SlowAfter(Fault, tag="slow_after", frozen=True):
-    """The effect is immediate, the answer late."""
+    """The effect is immediate, the response late."""
 
     ms: Milliseconds
 
@@ -102,7 +102,7 @@ class RequestLost(Fault, tag="request_lost", frozen=True):
 
 
 class AnswerLost(Fault, tag="answer_lost", frozen=True):
-    """The connection closes after the effect, before the answer."""
+    """The connection closes after the effect, before the response."""
 
     @override
     def inject(self, work: Work, request: Request) -> Answer:
@@ -111,7 +111,7 @@ class AnswerLost(Fault, tag="answer_lost", frozen=True):
 
 
 class AnswerCut(Fault, tag="answer_cut", frozen=True):
-    """The connection closes after the effect, in the middle of the answer."""
+    """The connection closes after the effect, in the middle of the response."""
 
     @override
     def inject(self, work: Work, request: Request) -> Answer:
@@ -120,7 +120,7 @@ class AnswerCut(Fault, tag="answer_cut", frozen=True):
 
 
 class DeliveredAgain(Fault, tag="delivered_again", frozen=True):
-    """The network delivers the request again, after each of after_ms (0: at once). Those answers are dropped."""
+    """The network delivers the request again, after each of after_ms (0: at once). Those responses are dropped."""
 
     after_ms: Annotated[tuple[Milliseconds, ...], msgspec.Meta(min_length=1, max_length=20)] = (0,)
 
@@ -145,7 +145,7 @@ class Garbage(Fault, tag="garbage", frozen=True):
 
 
 class Interim(Fault, tag="interim", frozen=True):
-    """The answer comes after interim responses, as 103 (Early Hints) of a proxy in between."""
+    """The response comes after interim responses, such as 103 (Early Hints) of a proxy in between."""
 
     statuses: Annotated[tuple[Literal[100, 102, 103], ...], msgspec.Meta(min_length=1, max_length=100)] = (103,)
 
@@ -155,7 +155,7 @@ class Interim(Fault, tag="interim", frozen=True):
 
 
 class AnotherAnswer(Fault, tag="another_answer", frozen=True):
-    """The effect is right, but the client gets the answer to a request with another key."""
+    """The effect is right, but the client gets the response to a request with another key."""
 
     status: Literal[200, 201, 400, 402, 404, 409] = 402
 
@@ -194,7 +194,7 @@ class Injection(serving.Injection, frozen=True):
 
 
 def another_answer(status: int) -> Answer:
-    """What the processor could answer to a request with another key."""
+    """Return a possible response of the processor to a request with another key."""
     codes = {400: "invalid_request", 402: "card_declined", 404: "not_found", 409: "key_canceled"}
     if status in codes:
         return naming_key(lambda _: problem(status, codes[status], "-"))(Request("charge", "another"))

@@ -1,6 +1,6 @@
 """A card processor's memory: one charge per key, and every movement of money. Thread-safe, without HTTP.
 
-Guaranteed for concurrent calls in any order: at most one charge stands for a key, and once a key is
+Guarantees for concurrent calls in any order: at most one charge stands for a key, and once a key is
 canceled nothing stands for it, whatever was in flight.
 
 With a `retention`, a key is remembered only for that long, as by real processors. After that, a charge with the same
@@ -45,7 +45,7 @@ _UNKNOWN = Decline("card_declined", "this token is not known")
 
 
 def decline(token: str) -> Decline | None:
-    """Why the token is declined; None if it is accepted."""
+    """Return the reason why the token is declined; None if it is accepted."""
     return None if token in _GOOD else _DECLINED.get(token, _UNKNOWN)
 
 
@@ -74,7 +74,7 @@ class KeyReused(Refusal):
 
 
 class KeyedRequest(Protocol):
-    """What is asked for under a key. amount: in the currency's minor unit. order_id: the merchant's reference."""
+    """A request under a key. amount: in the currency's minor unit. order_id: the merchant's reference."""
 
     @property
     def amount(self) -> int: ...
@@ -86,12 +86,12 @@ class KeyedRequest(Protocol):
     def order_id(self) -> str: ...
 
     def declined(self) -> Decline | None:
-        """Why the processor does not do it; None if it does."""
+        """Return the reason why the processor declines it; None if it accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChargeRequest:
-    """amount is in the currency's minor unit. order_id: the merchant's reference."""
+    """Request of a charge. amount: in the currency's minor unit. order_id: the merchant's reference."""
 
     amount: int
     currency: str
@@ -107,7 +107,7 @@ class Charge:
     """The state of a key.
 
     request: None if the key was canceled before a charge came. refunded: in the minor unit.
-    number: of the charge under this key, above 1 if the key was forgotten and used again.
+    number: counts the charges under this key; above 1 if the key was forgotten and used again.
     """
 
     key: str
@@ -163,7 +163,7 @@ class Ledger:
         return self.land(key), False
 
     def accept(self, key: str, request: KeyedRequest) -> Charge | None:
-        """The first half of a charge: the outcome of an earlier request, or None if `land` must follow.
+        """Begin a charge: return the outcome of an earlier request, or None if `land` must follow.
 
         Raises KeyInUse, KeyCanceled, KeyReused.
         """
@@ -182,7 +182,7 @@ class Ledger:
         return known
 
     def land(self, key: str) -> Charge:
-        """The second half: decide and move the money, unless the key was canceled meanwhile. Raises KeyCanceled.
+        """Complete a charge: decide and move the money, unless the key was canceled meanwhile. Raises KeyCanceled.
 
         Raises ValueError if no charge with this key is in progress.
         """
@@ -209,7 +209,7 @@ class Ledger:
             return self._charges[key]
 
     def lookup(self, key: str) -> Charge | None:
-        """The state of a key, preferring the charge that stands; None if it is unknown."""
+        """Return the state of a key, preferring the charge that stands; None if it is unknown."""
         with self._lock:
             known = self._known(key)
             if known and known.status == SUCCEEDED:
@@ -218,13 +218,13 @@ class Ledger:
             return next(before, known)
 
     def snapshot(self) -> tuple[list[Charge], list[Movement]]:
-        """A snapshot of all charges and all movements, each in order."""
+        """Return a snapshot of all charges and all movements, each in order."""
         with self._lock:
             before = [charge for charges in self._forgotten.values() for charge in charges]
             return [*before, *self._charges.values()], list(self._movements)
 
     def _known(self, key: str) -> Charge | None:
-        """The remembered state of a key. A charge in progress is not forgotten."""
+        """Return the remembered state of a key. A charge in progress is not forgotten."""
         known = self._charges.get(key)
         if known is None or self._retention is None or known.status == PROCESSING:
             return known
@@ -250,7 +250,7 @@ class Ledger:
 
 
 def standing(movements: list[Movement]) -> dict[str, list[int]]:
-    """Amounts of the charges that stand, by key: captures without a refund. More than one is a bug."""
+    """Return the amounts of the charges that stand, by key: captures without a refund. More than one is a bug."""
     stands: dict[str, list[int]] = {}
     for movement in movements:
         if movement.kind == "capture":

@@ -12,7 +12,10 @@ type Kind = Literal["charge", "lookup", "cancel"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """key: empty if there is none. authorization: the header. working_seconds: processing time before the decision."""
+    """A request. key: empty if there is none. authorization: the header.
+
+    working_seconds: processing time before the decision.
+    """
 
     kind: Kind
     key: str
@@ -25,7 +28,7 @@ type Work = Callable[[Request], Answer]
 
 
 def naming_key(work: Work) -> Work:
-    """The same work, whose errors name the key, too, so that a client can tell them from errors of other requests."""
+    """Wrap the work so that its errors name the key, and a client can tell them from errors of other requests."""
 
     def named(request: Request) -> Answer:
         given = work(request)
@@ -37,5 +40,5 @@ def naming_key(work: Work) -> Work:
 
 
 def problem(status: int, code: str, message: str, **more: str) -> Answer:
-    """An error in the format of card processors."""
+    """Build an error in the format of card processors."""
     return answer(status, {"error": {"code": code, "message": message, **more}})

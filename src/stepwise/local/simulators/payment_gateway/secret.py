@@ -16,20 +16,20 @@ NO_PROCESSOR = {"CardProcessorUrl": "", "CardProcessorSecretArn": ""}
 
 
 def parameters(endpoint: str, address: str) -> dict[str, str]:
-    """Template parameters for a stack that charges at a simulator, which accepts the stack's secret from now on.
+    """Return template parameters for a stack that charges at a simulator, which accepts the stack's secret from now on.
 
-    endpoint: of the local stack. address: of the simulator.
+    endpoint: the local stack's endpoint. address: the simulator's address.
     """
     return {"PaymentGatewayUrl": address, "PaymentGatewaySecretArn": _shared(endpoint, address, NAME)}
 
 
 def card_parameters(endpoint: str, address: str) -> dict[str, str]:
-    """As `parameters`, for a stack that issues cards at a simulator."""
+    """Like `parameters`, for a stack that issues cards at a simulator."""
     return {"CardProcessorUrl": address, "CardProcessorSecretArn": _shared(endpoint, address, CARDS_NAME)}
 
 
 def _shared(endpoint: str, address: str, name: str) -> str:
-    """The ARN of a secret, created at first use, which the simulator accepts from now on."""
+    """Return the ARN of a secret, created at first use, which the simulator accepts from now on."""
     manager = client(endpoint)
     with suppress(manager.exceptions.ResourceExistsException):
         manager.create_secret(Name=name, SecretString=secrets.token_urlsafe(32))
@@ -39,7 +39,7 @@ def _shared(endpoint: str, address: str, name: str) -> str:
 
 
 def client(endpoint: str) -> Any:
-    """The Secrets Manager of a local stack."""
+    """Return a Secrets Manager client for a local stack."""
     return boto3.client(
         "secretsmanager",
         endpoint_url=endpoint,

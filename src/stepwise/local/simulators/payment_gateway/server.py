@@ -48,7 +48,7 @@ class GatewayServer(SimulatorServer):
 def route(
     method: str, path: str, key_header: str, body: bytes, authorization: str, made: str = CHARGES.path
 ) -> Request | Answer:
-    """The request of a method and a path, or an error response. made: the path of what is made."""
+    """Return the request of a method and a path, or an error response. made: the path of the created resource."""
     first, *parts = [unquote(part) for part in path.split("/")[1:]]
     match method, parts if first == made else None:
         case "POST", []:

@@ -21,7 +21,10 @@ type _Counts = defaultdict[str, Counter[str]]
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What is made under a key. path: where. reference: whose a request is. row: its row in the report."""
+    """The API of a created resource. path: its path. reference: returns the owner of a request.
+
+    row: its row in the report.
+    """
 
     path: str
     work: Callable[[Ledger, Request], Answer]
@@ -44,7 +47,7 @@ class _Period:
     in_flight: int = 0
 
     def work(self, request: Request) -> Answer:
-        """The work itself, without faults."""
+        """Do the work itself, without faults."""
         self.count(self.deliveries, request)
         return self.api.work(self.ledger, request)
 
@@ -85,7 +88,7 @@ class Access:
                 self._accepted = (secret, *self._accepted[:1])
 
     def allows(self, authorization: str) -> bool:
-        """Whether the value of an Authorization header is `Bearer` and an accepted secret."""
+        """True if the value of an Authorization header is `Bearer` and an accepted secret."""
         known = [f"Bearer {secret}".encode() for secret in self._accepted]
         return any(hmac.compare_digest(authorization.encode(), one) for one in known)
 
@@ -94,7 +97,7 @@ class Simulator:
     """Answers requests like the processor, with the injected faults. Thread-safe.
 
     access: the secrets that requests need; a reset does not change them.
-    empty_ledger: creates the ledger, now and at every reset. api: what is made.
+    empty_ledger: creates the ledger, now and at every reset. api: the created resource.
     """
 
     def __init__(self, empty_ledger: Callable[[], Ledger] = Ledger, api: Api = CHARGES) -> None:
@@ -114,7 +117,7 @@ class Simulator:
         self._period = _Period(self._empty_ledger(), self.api)
 
     def handle(self, request: Request) -> Answer:
-        """Handle a request. Raises ConnectionLost if the client gets no answer."""
+        """Handle a request. Raises ConnectionLost if the client gets no response."""
         period = self._period
         order_id = self.api.reference(period.ledger, request)
         work = naming_key(self._authorized(period.work))
@@ -136,9 +139,9 @@ class Simulator:
         return authorized
 
     def report(self, reference: str | None = None) -> dict[str, Any]:
-        """Charges, requests by key, sums by currency, and how much is in flight: see `docs/gateway-simulator.md`.
+        """Report charges, requests by key, sums by currency, and requests in flight: see `docs/gateway-simulator.md`.
 
-        reference: only what is known of this order, without what is in flight.
+        reference: only data of this order, without requests in flight.
         """
         period = self._period
         with period.lock:

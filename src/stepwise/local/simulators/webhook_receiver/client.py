@@ -13,12 +13,12 @@ HOOKS = "/hooks/"
 
 
 def authority(address: str) -> bytes:
-    """The certificate of a receiver at this address, which is its own authority, as DER. It is not verified."""
+    """Return the certificate of a receiver at this address, which is its own authority, as DER. It is not verified."""
     return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((LOOPBACK, _port(address))))
 
 
 def parameters(address: str) -> dict[str, str]:
-    """Template parameters for a stack that may send webhooks to the simulator at this address."""
+    """Return template parameters for a stack that may send webhooks to the simulator at this address."""
     return {
         "WebhookReceivers": f"{HOST}:{_port(address)}@{LOOPBACK}",
         "WebhookCaCertificate": base64.b64encode(authority(address)).decode(),
@@ -26,18 +26,18 @@ def parameters(address: str) -> dict[str, str]:
 
 
 def _port(address: str) -> int:
-    """The port, without the name: `localhost` may resolve to IPv6 only, where nothing listens."""
+    """Return the port; the name may resolve to IPv6 only, where nothing listens."""
     return int(address.rpartition(":")[2])
 
 
 @dataclass(frozen=True)
 class ReceiverClient(Client):
-    """address: as in https://localhost:4600. The first fault that is drawn is the message's."""
+    """A client. address: as in https://localhost:4600. The first drawn fault is the message's."""
 
     seconds: float = 30.0
 
     def url(self, name: str, query: str = "") -> str:
-        """The address of a receiver."""
+        """Return the address of a receiver."""
         return f"{self.address}{HOOKS}{name}{query}"
 
     def trust(self, name: str, *secrets: str) -> None:
@@ -45,7 +45,7 @@ class ReceiverClient(Client):
         self.control("POST", "secrets", {"name": name, "secrets": secrets})
 
     def messages(self, name: str | None = None) -> list[dict[str, str]]:
-        """The messages that arrived, to one receiver or to all."""
+        """Return the messages that arrived, at one receiver or at all."""
         found: list[dict[str, str]] = self.ledger()["messages"]
         return [one for one in found if name in (None, one["name"])]
 

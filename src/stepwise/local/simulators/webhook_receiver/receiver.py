@@ -41,7 +41,7 @@ class Receivers:
             self._at_once.clear()
 
     def verified(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
-        """Whether a message is signed with a secret of the receiver, and its timestamp is current."""
+        """True if a message is signed with a secret of the receiver, and its timestamp is current."""
         timestamp = headers.get("webhook-timestamp", "")
         if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > _TOLERANCE_SECONDS:
             return False
@@ -63,7 +63,7 @@ class Receivers:
 
     @contextmanager
     def receiving(self, name: str, message: str) -> Iterator[None]:
-        """While a message is being received and answered."""
+        """Count a message as being received, for the length of the block."""
         key = (name, message)
         with self._lock:
             self._now[key] += 1
@@ -75,7 +75,7 @@ class Receivers:
                 self._now[key] -= 1
 
     def ledger(self) -> dict[str, Any]:
-        """Each message in the order of arrival, and how often one was received at once at most."""
+        """Return each message in the order of arrival, and the maximum number received at once."""
         with self._lock:
             return {"messages": list(self._messages), "at_once": max(self._at_once.values(), default=0)}
 

@@ -1,6 +1,6 @@
 """The simulator as an HTTPS server on 127.0.0.1.
 
-Its certificate for `localhost` is made at each start, and is its own authority. The key stays in this process.
+Its certificate for `localhost` is created at each start, and is its own authority. The key stays in this process.
 """
 
 import ssl
@@ -79,13 +79,13 @@ class _Call(Call):
     server: ReceiverServer
 
     def setup(self) -> None:
-        # In the connection's own thread: a client that hangs here holds up no other.
+        # Runs in the connection's own thread, so that a hanging client blocks no other.
         with suppress(OSError):
             self.request = self.server.tls.wrap_socket(self.request, server_side=True)
         super().setup()
 
     def handle(self) -> None:
-        # A sender that gives up, or does not trust the certificate.
+        # The sender gave up, or does not trust the certificate.
         with suppress(OSError):
             super().handle()
 
@@ -101,14 +101,14 @@ class _Call(Call):
 
 
 def _misbehave(call: Call, fault: Fault) -> Answer:
-    """The answer of a fault that has one. Raises ConnectionLost."""
+    """Return the response of a fault that has one. Raises ConnectionLost."""
     match fault:
         case Status(code, headers):
             return Answer(code, b"{}", headers)
         case Interim(codes):
             return Answer(200, b"{}", interim=codes)
         case Hang(seconds):
-            # Until the sender gives up, at most.
+            # At most until the sender gives up.
             call.connection.settimeout(seconds)
             with suppress(TimeoutError):
                 call.connection.recv(1)
@@ -128,12 +128,12 @@ def _misbehave(call: Call, fault: Fault) -> Answer:
 
 
 def _named(fault: Fault) -> str:
-    """For the ledger."""
+    """Name a fault for the ledger."""
     return f"{type(fault).__name__} {getattr(fault, 'code', '')}".rstrip()
 
 
 def _server_context() -> ssl.SSLContext:
-    """TLS of the server's side."""
+    """Create the server's TLS context."""
     key = ec.generate_private_key(ec.SECP256R1())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.NamedTemporaryFile() as file:
