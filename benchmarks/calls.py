@@ -227,7 +227,7 @@ def _row(key: str) -> dict[str, Any]:
 
 
 def _transaction(client: Any, key: str) -> None:
-    """The minimum that writes a record and a row atomically."""
+    """Write a record and a row atomically, with the minimum of code."""
     record = {"TableName": _RECORDS, "Item": {"pk": {"S": key}}}
     client.transact_write_items(TransactItems=[{"Put": record | _NEW}, {"Put": _row(key) | _NEW}])
 

@@ -193,7 +193,7 @@ def wait_for_quiet(metered: Proxy) -> None:
 
 
 def history(stack: Stack, arn: str) -> list[Any]:
-    """All events of an execution."""
+    """Return all events of an execution."""
     pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(executionArn=arn)
     return [event for page in pages for event in page["events"]]
 

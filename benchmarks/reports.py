@@ -1,4 +1,7 @@
-"""Records a second into the reports, and replays with their memory: `python -m benchmarks.reports`. Prints a table."""
+"""Records per second into the reports, and replays with their memory use. Prints a table.
+
+Usage: `python -m benchmarks.reports`.
+"""
 
 import subprocess
 import sys

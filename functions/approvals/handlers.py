@@ -106,7 +106,7 @@ def request_approval(request: ApprovalRequest, call: Call) -> "Decided":
 
 @handler(parse_decision, ids=("approval_id",))
 def decide_approval(request: DecideRequest, call: Call) -> "Decided":
-    """Approve or reject, once."""
+    """Approve or reject an approval, once."""
     return deciding().decide(request, call.at)
 
 

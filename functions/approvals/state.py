@@ -96,7 +96,7 @@ class Approval:
 
     @property
     def owed_since(self) -> datetime | None:
-        """Since when a state may wait for the decision; None if none does."""
+        """The moment since which a state may wait for the decision; None if none does."""
         since = self.values.get("owed_since")
         return datetime.fromisoformat(since) if since else None
 

@@ -1,4 +1,4 @@
-"""Starts, wakes and ends executions: of new versions and retries, and where a record or an event was lost."""
+"""Starts, wakes and ends executions: for new versions and retries, and after a lost record or event."""
 
 import logging
 from collections.abc import Callable

@@ -28,7 +28,7 @@ type Text = Annotated[str, Meta(min_length=1, max_length=256)]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The key of an entity: of its gate and of its data row."""
+    """The key of an entity, shared by its gate and its data row."""
 
     pk: str
     sk: str

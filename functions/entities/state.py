@@ -95,7 +95,7 @@ class CommandRow:
 
     @property
     def mode(self) -> str:
-        """async or sync."""
+        """Mode of the command: async or sync."""
         return str(self.value("mode"))
 
     @property

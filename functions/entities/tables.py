@@ -26,7 +26,7 @@ _ENDED = {"done": FINISHED, "skipped": SKIPPED}
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Physical names; empty where a function has no use for a table."""
+    """Physical names of the tables; empty for a table that a function does not use."""
 
     commands: str
     gates: str
@@ -96,7 +96,7 @@ class Rows:
     # Gate
 
     def published(self, command: Command, version: int, at: str, seen_type: str) -> Action:
-        """published n-1 -> n; the first version creates the gate. seen_type: the gate's type until then."""
+        """Move published n-1 -> n; the first version creates the gate. seen_type: the gate's type until then."""
         values = {"published": version, "updated_at": at}
         if version == 1:
             new = {**values, "finished": 0, "type": command.type, PENDING_SINCE: at}
@@ -108,7 +108,7 @@ class Rows:
         return self._gate(command.key, condition, assign=values, computed=pending, values=previous)
 
     def published_finished(self, command: Command, version: int, at: str, seen_type: str) -> Action:
-        """published and finished n-1 -> n, at once. seen_type: as for `published`."""
+        """Move published and finished n-1 -> n, at once. seen_type: as for `published`."""
         values = {"published": version, "finished": version, "data_version": version, "updated_at": at}
         values |= {"type": command.type}
         if version == 1:
@@ -119,7 +119,7 @@ class Rows:
         )
 
     def passed(self, gate: Gate, at: str, *, skip: bool = False) -> Action:
-        """finished n-1 -> n, and dead without n. The key stays pending if it has newer versions.
+        """Move finished n-1 -> n, and remove n from dead. The key stays pending if it has newer versions.
 
         skip: n must be dead, and the data row does not change.
         """
@@ -135,7 +135,7 @@ class Rows:
         )
 
     def died(self, attempt: Attempt, at: str) -> Action:
-        """dead with n, if n has not finished."""
+        """Add n to dead, if n has not finished."""
         return self._gate(
             attempt.key,
             "#finished < :version",
@@ -145,7 +145,7 @@ class Rows:
         )
 
     def revived(self, attempt: Attempt, at: str) -> Action:
-        """dead without n, if n is dead and has not finished."""
+        """Remove n from dead, if n is dead and has not finished."""
         return self._gate(
             attempt.key,
             "#finished < :version AND contains(#dead, :version)",

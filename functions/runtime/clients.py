@@ -37,7 +37,7 @@ _PRESIGNING = Config(signature_version="s3v4", s3={"addressing_style": "virtual"
 
 @cache
 def session() -> Session:
-    """The session of this execution environment, which creates all its clients."""
+    """Return the session of this execution environment, which creates all its clients."""
     made = get_session()
     made.set_config_variable("data_path", str(_SERVICE_MODELS))
     # Each client gets a copy of them.

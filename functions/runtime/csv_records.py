@@ -194,7 +194,7 @@ def _read(text: str) -> list[str]:
 
 
 def _head(source: Iterator[bytes]) -> bytes:
-    """Enough bytes to detect a byte order mark."""
+    """Return enough bytes to detect a byte order mark."""
     head = b""
     while len(head) < len(_BOM) and (chunk := next(source, None)) is not None:
         head += chunk

@@ -45,7 +45,7 @@ _BOM = "\ufeff"
 
 
 def found_instead(head: bytes) -> str:
-    """Recognize a file that is not CSV, in words; "" if it may be one. head: its first bytes, START or more."""
+    """Describe a file that is not CSV, in words; "" if it may be CSV. head: its first bytes, START or more."""
     if not head:
         return "the file has no bytes"
     if head.startswith(UTF_16):
@@ -76,7 +76,7 @@ def _text_instead(head: bytes) -> str:
 
 
 def separator(header: str, wanted: Collection[str]) -> str:
-    """Recognize what separates the columns of a header instead of a comma, in words; "" if unknown.
+    """Name the separator that a header has instead of commas, in words; "" if unknown.
 
     header: the first record. wanted: names of columns.
     """

@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 
 def dynamodb() -> "DynamoDBClient":
-    """The client of this execution environment."""
+    """Return the client of this execution environment."""
     made: DynamoDBClient = client("dynamodb")
     return made

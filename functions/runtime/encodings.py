@@ -68,7 +68,7 @@ class _Candidate:
     remedy: str = _SAVE
 
     def bits(self, cell: bytes) -> float:
-        """The improbability of a cell in this encoding."""
+        """Return the improbability of a cell in this encoding, in bits."""
         # Only a file that is not ASCII needs it, and most cold starts see none.
         from .languages import cost
 

@@ -34,7 +34,7 @@ class Variables:
 
     @classmethod
     def fields(cls) -> list[str]:
-        """The names of all fields."""
+        """Return the names of all fields."""
         return [name for base in reversed(cls.__mro__) for name in vars(base).get("__annotations__", {})]
 
 

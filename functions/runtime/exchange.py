@@ -24,7 +24,7 @@ _DEFAULT_PORTS = {True: 443, False: 80}
 
 
 class NoResponse(Exception):
-    """There is no response that can be used; the request may have had an effect. The message contains no address."""
+    """No usable response arrived; the request may have had an effect. The message contains no address."""
 
 
 @dataclass(slots=True)

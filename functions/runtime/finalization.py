@@ -1,4 +1,4 @@
-"""The finalization of a saga and its sweep, made of the function's environment."""
+"""The finalization of a saga and its sweep, built from the function's environment."""
 
 import json
 from collections.abc import Callable

@@ -17,7 +17,7 @@ class InvalidTask(BusinessError):
 
 
 class TooManyItems(BusinessError):
-    """More items than a task takes; nothing is written."""
+    """The call has more items than a task takes; nothing is written."""
 
 
 class NothingPublished(BusinessError):

@@ -1,4 +1,4 @@
-"""Starts and ends executions: of new tasks, of retries, and where a record or an event was lost."""
+"""Starts and ends executions: for new tasks and retries, and after a lost record or event."""
 
 import logging
 from collections.abc import Callable

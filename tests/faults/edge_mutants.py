@@ -153,7 +153,7 @@ def _unbarred(_: Engine) -> AbstractContextManager[None]:
     at="ProcessRefund",
 )
 def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
-    """Its status is Pending although the refund gave up, and nothing lists it."""
+    """The order is Pending although the refund gave up, and nothing lists it."""
     from idempotency.saga.finalization import Finalization
     from idempotency.saga.table import SagaTable
 

@@ -32,7 +32,7 @@ class Edges:
         self.rows = StepRows(run.engine, run.order_id)
 
     def expected(self) -> Iterator[Late]:
-        """The pending work."""
+        """Yield the pending work."""
         for number, fault in enumerate(self._run.scenario.faults):
             work = self._work(fault, f"{self._run.order_id}.second{number}")
             if work:

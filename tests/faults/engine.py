@@ -83,7 +83,7 @@ class Director(Protocol):
 
 
 def execution_error(error: str, cause: str) -> Exception:
-    """An error that ends an execution without Retry and Catch."""
+    """Create an error that ends an execution without Retry and Catch."""
     raised: Exception = stepfunctions._ExecutionError(error, cause)
     return raised
 

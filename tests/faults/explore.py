@@ -1,4 +1,4 @@
-"""The scenarios to try: all single faults, all pairs, and random longer sequences."""
+"""Scenarios to try: all single faults, all pairs, and random longer sequences."""
 
 import random
 from collections import defaultdict

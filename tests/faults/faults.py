@@ -1,4 +1,4 @@
-"""What can go wrong: each fault is a value with a one-line notation.
+"""Possible faults, each a value with a one-line notation.
 
 Notation of the place of a fault:
 

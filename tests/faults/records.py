@@ -19,7 +19,7 @@ class Records:
     backups: dict[str, dict[str, Document | None]] = field(default_factory=dict)
 
     def read(self) -> dict[str, Document | None]:
-        """All records of the order, in DynamoDB's own JSON."""
+        """Read all records of the order, in DynamoDB's own JSON."""
         keys = [self._key(name) for name in RECORDS]
         wanted = {self._table: {"Keys": keys, "ConsistentRead": True}}
         found = self.engine.plain("BatchGetItem", {"RequestItems": wanted})["Responses"][self._table]

@@ -18,7 +18,7 @@ _REDRIVABLE = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
 
 
 def take_hold() -> None:
-    """Change the loaded MiniStack module, once."""
+    """Patch the loaded MiniStack module, once."""
     if stepfunctions.handle_request.__module__ == __name__:
         return
     stepfunctions.handle_request = _knowing_redrives(stepfunctions.handle_request)

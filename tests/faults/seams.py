@@ -36,7 +36,7 @@ type Send = Callable[[], Any]
 
 
 class Seam(Protocol):
-    """Called at each seam."""
+    """Receiver of the calls at each seam."""
 
     def task(self, execution: Document, context: Document, run: Callable[[], Any]) -> Any: ...
 
@@ -58,7 +58,7 @@ class Seam(Protocol):
 
 
 def take_hold(seam: Seam) -> None:
-    """Change the loaded modules, once per process: from now on everything goes through the seams, and nothing waits."""
+    """Patch the loaded modules, once per process: from now on everything goes through the seams, and nothing waits."""
     _skip_waits()
     _hold_engine(seam)
     _hold_clients(seam)

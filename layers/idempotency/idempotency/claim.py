@@ -1,4 +1,4 @@
-"""How an invocation acquires a lease, or finds the result. The table in `leases` lists the cases."""
+"""Acquires a lease for an invocation, or finds the result. The table in `leases` lists the cases."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

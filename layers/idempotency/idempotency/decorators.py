@@ -27,7 +27,7 @@ class LambdaContext(Protocol):
 
 
 class InProgress(Enum):
-    """What a handler does when another invocation holds the lease of its key."""
+    """Behavior of a handler when another invocation holds the lease of its key."""
 
     RAISE = "raise"
     """Raise AlreadyInProgress, for callers that retry, such as a state machine or a queue."""

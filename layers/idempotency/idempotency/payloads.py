@@ -101,8 +101,8 @@ class PayloadHash:
     """Two hashes of one payload, of which a record keeps both if they differ.
 
     exact: the same for every spelling of a number, such as 1, 1.0 and 10e-1; different for different numbers.
-    spelled: what releases without `exact` computed, and compare. In it 1 and 1.0 differ, and digits beyond a float's do
-        not count.
+    spelled: the hash that releases without `exact` computed, and compare. In it 1 and 1.0 differ, and digits beyond a
+        float's do not count.
     """
 
     exact: str
@@ -124,7 +124,7 @@ class PayloadHash:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """The attributes of a record."""
+        """Return the hashes as attributes of a record."""
         return {"payload_hash": self.spelled, **({"payload_hash_v2": self.v2} if self.v2 else {})}
 
     def is_of(self, spelled: str, v2: str | None) -> bool:

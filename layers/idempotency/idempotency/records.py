@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Status(StrEnum):
-    """What is known about the outcome of the work."""
+    """The known outcome of the work."""
 
     IN_PROGRESS = "IN_PROGRESS"
     """An invocation has the lease; once it expires, the outcome is unknown."""

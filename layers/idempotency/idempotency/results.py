@@ -1,4 +1,4 @@
-"""Results in their stored form, so that a first call returns exactly what its duplicates will."""
+"""Results in their stored form, so that a first call returns exactly what its duplicates will get."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized, ValuesView

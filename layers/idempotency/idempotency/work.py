@@ -13,7 +13,7 @@ _MESSAGE_LIMIT = 2000
 
 
 class Unknown(Enum):
-    """What the next owner does when the outcome of the previous attempt is unknown."""
+    """Action of the next owner when the outcome of the previous attempt is unknown."""
 
     RUN_AGAIN = "run again"
     """The work is safe to repeat under the same key."""

@@ -19,7 +19,7 @@ class Cause:
 
     @property
     def name(self) -> str:
-        """The error, counted: `GatewayUnavailable x7`."""
+        """The error with its count: `GatewayUnavailable x7`."""
         return f"{self.error} x{self.times}" if self.times > 1 else self.error
 
     def __str__(self) -> str:

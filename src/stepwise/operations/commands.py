@@ -186,7 +186,7 @@ def retry(stack: Stack, key: Key, reason: str, by: str = "") -> list[int]:
 
 
 def skip(stack: Stack, key: Key, version: int, reason: str, by: str = "") -> int:
-    """Skip the dead version that blocks a key. Returns it. by: as of `retry`. Raises as `retry`."""
+    """Skip the dead version that blocks a key. Returns it. by: as for `retry`. Raises as `retry`."""
     decision = {**_decision(stack, key, reason, by), "version": version}
     skipped: int = call(stack, "SkipCommand", decision, _ERRORS)["version"]
     return skipped

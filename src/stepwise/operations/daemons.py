@@ -1,4 +1,4 @@
-"""Reads in threads that do not keep the process alive, because a client may wait for a stack that is away."""
+"""Reads in threads that do not keep the process alive, because a client may wait for an unreachable stack."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -85,7 +85,7 @@ def name_of(key: ImportKey) -> str:
 
 
 def upload(stack: Stack, file: Path) -> str:
-    """Upload a file where uploads start nothing. Returns its key. Raises InvalidImport."""
+    """Upload a file to a place where uploads start nothing. Returns its key. Raises InvalidImport."""
     if not file.name.lower().endswith(ENDINGS):
         raise InvalidImport(f"file: the name must end in {' or '.join(ENDINGS)}")
     key = f"uploads/{uuid.uuid4().hex}/{in_key(file.name)}"

@@ -1,4 +1,4 @@
-"""Amounts for people. The system counts in the currency's minor unit; ISO 4217 says how many of them make one."""
+"""Formats amounts for people. The system counts in minor units; ISO 4217 defines how many of them make one unit."""
 
 # ISO 4217: all currencies whose minor unit is not a hundredth, by the decimals of their amounts.
 _BY_DECIMALS = {

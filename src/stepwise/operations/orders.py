@@ -45,7 +45,7 @@ class OrderNotFound(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """order_id, and whether the same order had been placed before."""
+    """Result of placing an order: order_id, and whether the same order had been placed before."""
 
     order_id: str
     again: bool

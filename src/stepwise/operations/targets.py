@@ -41,7 +41,7 @@ def targets_of(stack: Stack, kind: EntityType) -> Mapping[str, Target]:
 
 
 def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
-    """Bring a target of one key, or its gate, to its data. Returns the version; 0 for none.
+    """Bring a target of one key, or its gate, up to its data. Returns the version; 0 for none.
 
     Raises NoSuchTarget, Contention, StateConflict, StoreUnavailable, TargetUnavailable.
     """
@@ -51,7 +51,7 @@ def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
 
 
 def rebuild_all(stack: Stack, tables: Tables, name: str, progress: Callable[[int], None]) -> tuple[int, list[Failed]]:
-    """Bring a target to the data of every key that has it. Returns how many were rebuilt, and those that failed.
+    """Bring a target up to the data of every key that has it. Returns how many were rebuilt, and those that failed.
 
     progress: called with how many more keys are done. A second run repeats only reads. Raises NoSuchTarget.
     """

@@ -64,7 +64,7 @@ class Summary:
 
 
 def start(stack: Stack, file: Path, **options: Any) -> str:
-    """Upload a file where uploads start nothing, and start its import. Returns the execution's name.
+    """Upload a file to a place where uploads start nothing, and start its import. Returns the execution's name.
 
     options: fields of the workflow's input, except key and version_id.
     """

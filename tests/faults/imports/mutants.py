@@ -118,7 +118,7 @@ def _by_position() -> AbstractContextManager[None]:
 
 @mutant("outcomes of the batch instead of the rows' records", breaks.OUTCOME, breaks.STATUS, focus=_BATCH_CUT)
 def _of_batch() -> AbstractContextManager[None]:
-    """A batch without a record counts as unprocessed, whatever its rows have stored."""
+    """A batch without a record counts as unprocessed, even if its rows were stored."""
 
     def outcomes(_: Any, __: Any, pointers: Any) -> list[Any]:
         return [Unprocessed(one.row, one.offset, one.length) for one in pointers]
@@ -294,7 +294,7 @@ def _any_name() -> AbstractContextManager[None]:
 
 @mutant("a corrected row under another key", breaks.KEPT, focus=((r"^import-csv@1$", (READER_FAILS,)), *_ROWS_LOST))
 def _moved() -> AbstractContextManager[None]:
-    """Only a record tells the key of a row, and an unprocessed row has none."""
+    """The key of a row is only in its record, and an unprocessed row has none."""
     return replaced(Keys, "moved", lambda *_: False)
 
 

@@ -23,7 +23,7 @@ class NotAsked(TransientError):
 
 
 class Unanswered(TransientError):
-    """It may have been done."""
+    """The work may have been done."""
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):

@@ -287,7 +287,7 @@ def _counted_before() -> AbstractContextManager[None]:
 
 @mutant("a rotation that overwrites another one", breaks.STEPS)
 def _overwritten() -> AbstractContextManager[None]:
-    """A past defect: the secret that one call printed signed nothing."""
+    """A past defect: no message was signed with the secret that one call printed."""
     naming = webhooks.table._naming
 
     def loosely(seen: Subscription) -> tuple[str, dict[str, Any]]:

@@ -34,7 +34,7 @@ _REF_IS_ARN = {
 
 
 class Unresolved(ValueError):
-    """A value of the template that this module does not know how to resolve."""
+    """This module cannot resolve a value of the template."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,10 @@ HEARTBEAT = "States.HeartbeatTimeout"
 
 @dataclass
 class _Waiting:
-    """A task that waits for its token. answer: (output, None) or (None, (error, cause)). closed: no answer counts."""
+    """A task that waits for its token.
+
+    answer: (output, None) or (None, (error, cause)). closed: whether answers no longer count.
+    """
 
     scope: Scope
     heard: float

@@ -1,6 +1,6 @@
 """Step Functions' limits on requests, which MiniStack 1.5.33 does not enforce. Off unless `STEPWISE_LIMITS` is 1.
 
-1. Names have up to 80 characters, labels of Map states up to 40, and both lack what AWS does not allow.
+1. Names have up to 80 characters, labels of Map states up to 40, and neither contains characters that AWS forbids.
 2. An input, or the output that answers a task, has up to 256 KiB.
 3. `StartExecution` comes from a token bucket: `ThrottlingException`.
 """

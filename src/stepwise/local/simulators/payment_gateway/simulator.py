@@ -1,4 +1,4 @@
-"""The whole simulator: its ledger, the injected faults, and request counts."""
+"""The simulator as a whole: its ledger, the injected faults, and request counts."""
 
 import hmac
 import threading
