@@ -17,6 +17,9 @@ from tests.kit.template import TEMPLATE
 PINS = ROOT / "requirements" / "asl-validator"
 HOME = ROOT / ".venv-verify" / "asl-validator"
 
+# One process installs the validator.
+pytestmark = pytest.mark.xdist_group("validator")
+
 
 @pytest.fixture(scope="session")
 def validator(pass_over: Callable[[str, str], None]) -> Path:

@@ -44,7 +44,7 @@ def flat(root: Path) -> Template:
         return template
     outputs: dict[str, Any] = {}
     stacks = [
-        _stack(root.parent, name, template["Resources"][name]["Properties"], outputs)
+        _stack(root.parent, name, template["Resources"][name], outputs)
         for name in template["Resources"]
         if name in nested(template)
     ]
@@ -59,14 +59,22 @@ def flat(root: Path) -> Template:
     return {**result, "Outputs": _given(template["Outputs"], {}, outputs)}
 
 
-def _stack(folder: Path, name: str, properties: Mapping[str, Any], outputs: dict[str, Any]) -> Template:
-    """Return a stack's template with its parameters replaced by the given values. Adds its outputs to `outputs`."""
+def _stack(folder: Path, name: str, resource: Mapping[str, Any], outputs: dict[str, Any]) -> Template:
+    """Return a stack's template with its parameters replaced by the given values. Adds its outputs to `outputs`.
+
+    A condition of the nested stack becomes one of its resources.
+    """
+    properties = resource["Properties"]
     file = folder / next(properties[field] for field in NESTED.values() if field in properties)
     template = load(file)
     parameters = _given(properties.get("Parameters", {}), {}, outputs)
     if parameters.keys() != template["Parameters"].keys():
         raise ValueError(f"{file.name}: its parameters are not those that the root passes")
     stack: Template = _moved(_given(template, parameters, outputs), os.path.relpath(file.parent, folder))
+    for inner in stack["Resources"].values() if "Condition" in resource else ():
+        if "Condition" in inner:
+            raise ValueError(f"{file.name}: the stack has a condition, so its resources cannot have another")
+        inner["Condition"] = resource["Condition"]
     outputs |= {f"{name}.Outputs.{output}": body["Value"] for output, body in stack.get("Outputs", {}).items()}
     return stack
 

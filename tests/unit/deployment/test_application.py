@@ -90,6 +90,19 @@ def test_nested_stack_parameters_resolve_to_their_sources(tmp_path: Path) -> Non
     assert list(template["Resources"]) == ["Table", "Function", "Other"]
 
 
+def test_condition_of_a_stack_becomes_one_of_its_resources(tmp_path: Path) -> None:
+    application(tmp_path)
+    root = tmp_path / "template.yaml"
+    stack = "    Type: AWS::CloudFormation::Stack\n"
+    root.write_text(root.read_text().replace(stack, f"{stack}    Condition: Kept\n"))
+
+    assert {name: body.get("Condition") for name, body in flat(root)["Resources"].items()} == {
+        "Table": "Kept",
+        "Function": None,
+        "Other": None,
+    }
+
+
 def test_variables_of_one_stack_are_those_of_its_functions(tmp_path: Path) -> None:
     template = application(tmp_path)
 
