@@ -356,6 +356,9 @@ class Judge(Judging["Run"]):
             one = self.run.plan.of(name[0])
             ledger, row = self.ledgers[name], self.rows[name]
             stopped = name[0] not in self.webhooks or self.webhooks[name[0]]["status"] == "DISABLED"
+            # A receiver that hung until its subscription ended during the sweep had its share of the sweep's time.
+            ends = [*self.removed[name[0]], *(begin for begin, _ in self.disabled[name[0]])]
+            stopped &= all(at < began for at in ends)
             hung = one.does(began) in SLOW or self.now - self.hangs.get(one.number, -HOUR) < HOUR
             if hung and not stopped and self.now < _moment(row["retry_until"]):
                 continue
