@@ -21,7 +21,7 @@ from .requests import ImportEnded
 from .state import STEP_FUNCTION, TOTALS, BatchRecord, Import, ImportKey, Status
 from .table import ImportsTable
 
-# The function that follows the stream loads none of them.
+# The function that follows the stream does not finalize.
 if TYPE_CHECKING:
     from .finalizing import Finalization
     from .zips import Children, ZipFinalization
@@ -153,7 +153,7 @@ class ZipRecovery:
 
     def sweep(self, at: datetime, time_left: Callable[[], bool]) -> dict[str, int]:
         """Look at every ZIP that has not ended. Returns what was done. Raises SweepUnfinished."""
-        zips = [seen for seen in self.children.table.open() if seen.zip]
+        zips = in_turns((seen for seen in self.children.table.open() if seen.zip), lambda seen: seen.key.tenant_code)
         swept = Sweep("ZIP", lambda seen: self._review(seen, at), _ids).run(zips, time_left)
         return swept.report(("answered", "ended"), open=len(zips))
 

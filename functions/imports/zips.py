@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,6 @@ from entities.types import Types
 from idempotency import Contention
 from idempotency.codec import Item
 
-from .archive import Archive, Entry
 from .errors import ArchiveRefused, ImportCutOff, InvalidImport, StillRunning
 from .executions import Machines
 from .files import Files
@@ -29,6 +28,9 @@ from .state import (
     ended_tokens,
 )
 from .table import ImportsTable
+
+if TYPE_CHECKING:
+    from .archive import Entry
 
 LIST = "entries.json"
 """Name in an import's folder `work/<import_id>/` of the list of entries, which is written last."""
@@ -57,6 +59,9 @@ class Entries:
 
     def inflate(self, parent: Import) -> int:
         """Write every entry and their list. Returns how many there are. Raises ArchiveRefused, BucketUnavailable."""
+        # Only this function reads archives.
+        from .archive import Archive
+
         source = parent.source
         archive = Archive(lambda offset, length: self.files.part(source, offset, length), self.files.size(source))
         for entry, chunks in archive.contents():
@@ -70,7 +75,7 @@ class Entries:
         listed = msgspec.json.decode(self.files.read(parent.work + LIST), type=list[ListedEntry])
         return listed[number - 1], self.files.source(_entry_key(parent, number))
 
-    def _write(self, key: ImportKey, entry: Entry, chunks: Iterator[bytes]) -> None:
+    def _write(self, key: ImportKey, entry: "Entry", chunks: Iterator[bytes]) -> None:
         writer = self.files.writer(_entry_key(key, entry.number))
         try:
             for chunk in chunks:

@@ -1,11 +1,17 @@
 """All calls to Amazon Connect. Maps its errors by their code and drops their messages; waits where it throttles."""
 
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError, ParamValidationError
+
+from runtime.context import LambdaContext
 
 from .errors import (
     ConnectDenied,
@@ -21,12 +27,7 @@ from .user import ProfileIds, User
 
 if TYPE_CHECKING:
     from mypy_boto3_connect import ConnectClient
-import random
-import time
-from datetime import timedelta
-from itertools import count
 
-from runtime.context import LambdaContext
 
 # Connect refills two tokens a second for all callers, so a longer pause would leave tokens unused.
 _FIRST_SECONDS, _MAX_SECONDS = 1.0, 2.0

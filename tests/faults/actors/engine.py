@@ -19,6 +19,7 @@ from ministack.services import dynamodb, eventbridge, lambda_svc, s3, stepfuncti
 import idempotency.steps
 import runtime.backoff
 import runtime.handler
+import runtime.sweep
 from runtime import clients, tracing
 from tests.faults.actors.database import Database, database, row_by_row
 from tests.faults.actors.trusting import trust_requests
@@ -180,6 +181,7 @@ class Engine:
         replace(tracing, "trace_aws_calls", lambda: None)
         replace(runtime.backoff, "time", self.waits)
         replace(runtime.backoff, "random", STEADY)
+        replace(runtime.sweep, "random", STEADY)
         replace(stepfunctions, "_scaled_sleep", lambda seconds: self.on.back_off(seconds))
         replace(stepfunctions, "_invoke_with_callback", lambda *given: self.on.callback(*given))
         replace(stepfunctions, "_run_map_items", lambda *given: self.on.items(*given))

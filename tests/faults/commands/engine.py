@@ -3,14 +3,12 @@
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
-import runtime.sweep
 from entities.products import PRODUCT
 from entities.registered import TYPES
 from entities.types import Policy
 from tests.faults.actors import engine as shared
-from tests.faults.actors.engine import STEADY, functions_of
+from tests.faults.actors.engine import functions_of
 from tests.faults.commands.beside import REBUILD, rebuild
-from tests.kit.engines.in_process import replace
 
 if TYPE_CHECKING:
     from tests.faults.commands.run import Run
@@ -34,4 +32,3 @@ class Engine(shared.Engine):
 
     def hold(self) -> None:
         super().hold()
-        replace(runtime.sweep, "random", STEADY)

@@ -11,11 +11,10 @@ import imports.creation
 import imports.executions
 import imports.finalizing
 import imports.handlers
-import runtime.sweep
 from entities.products import PRODUCT
 from entities.registered import TYPES
 from tests.faults.actors import engine as shared
-from tests.faults.actors.engine import STEADY, functions_of
+from tests.faults.actors.engine import functions_of
 from tests.faults.seams import Document
 from tests.kit.engines.in_process import replace
 
@@ -66,7 +65,6 @@ class Engine(shared.Engine):
     def hold(self) -> None:
         super().hold()
         replace(imports.executions, "time", self.long_waits)
-        replace(runtime.sweep, "random", STEADY)
         for module in (imports.creation, imports.finalizing):
             replace(module, "uuid", types.SimpleNamespace(uuid4=lambda: self.on.new_id()))
         # The id of an import by upload is a digest of the object's version.

@@ -16,7 +16,6 @@ import accounts.recovery
 import approvals.recovery
 import idempotency.leases
 import idempotency.saga.sweep
-import runtime.sweep
 from accounts.handlers import finalization, processed_cards, sweep
 from runtime import clients
 from runtime.bearer import BearerSession
@@ -120,7 +119,6 @@ class Engine(shared.Engine):
         sampling = types.SimpleNamespace(**vars(STEADY), sample=lambda found, _: found)
         for module in (approvals.recovery, accounts.recovery, idempotency.saga.sweep):
             replace(module, "random", sampling)
-        replace(runtime.sweep, "random", STEADY)
         replace(accounts.bank, "_bars", lambda application: self.on.bars(application))
         replace(Secret, "read", lambda _: SECRET)
         replace(idempotency.leases, "datetime", present)
