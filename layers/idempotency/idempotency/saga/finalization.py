@@ -92,17 +92,17 @@ class Finalization:
             return self.finalize_recovered(self._document(ended), at)
         if ended.status == "SUCCEEDED" and not ended.input and self._confirmed(ended.name, at):
             return Finalized.YES
-        return self.finalize(self._as_it_is_now(ended), at)
+        execution = SagaExecution(ended.name, ended.status, self._document(ended))
+        return self.finalize(execution, at, late=ended.status in INTERRUPTED)
 
-    def _as_it_is_now(self, ended: Ended) -> SagaExecution:
+    def _as_it_is_now(self, saga_id: str) -> SagaExecution | None:
         """Read the execution again if only its last state was cut off: a redrive may have told of its success since.
 
-        A redrive of any other execution needs no look: it finds its next step barred.
+        A redrive of any other execution needs no look: it finds its next step barred. None: it has expired.
         """
-        if ended.status in INTERRUPTED and self.reader.read(ended.name).all_standing:
-            with suppress(ExecutionNotFound):
-                return self.executions.execution(ended.name)
-        return SagaExecution(ended.name, ended.status, self._document(ended))
+        with suppress(ExecutionNotFound):
+            return self.executions.execution(saga_id)
+        return None
 
     def _confirmed(self, saga_id: str, at: datetime) -> bool:
         """True if the saga is confirmed now. A machine may confirm its saga itself, and an event may arrive twice."""
@@ -111,11 +111,12 @@ class Finalization:
     def _document(self, ended: Ended) -> Any:
         return json.loads(ended.input) if ended.input else self.executions.document(ended.execution_arn)
 
-    def finalize(self, execution: SagaExecution, at: datetime) -> Finalized:
+    def finalize(self, execution: SagaExecution, at: datetime, *, late: bool = False) -> Finalized:
         """Confirm a saga that succeeded; otherwise make sure that everything is undone. Idempotent.
 
         An execution that failed under a name that is not its saga's id says nothing about a saga: the steps may belong
         to another execution. An execution that succeeded has all steps, whatever its name.
+        late: a redrive may have changed the status since.
         Raises a TransientError, or as the client of Step Functions.
         """
         if execution.status not in ENDED:
@@ -127,8 +128,8 @@ class Finalization:
         if execution.status == "SUCCEEDED":
             return self._confirm(saga_id, execution.document, at)
         if execution.status in INTERRUPTED and self.saga.on_interruption == "hold":
-            return self._hold(saga_id, execution.document, at)
-        return self._undo(saga_id, execution.document, at)
+            return self._hold(saga_id, execution.document, at, late=late)
+        return self._undo(saga_id, execution.document, at, late=late)
 
     def confirm_at_once(self, saga_id: str, at: datetime) -> bool:
         """Confirm the saga that a succeeded execution is named after. False if the saga is not due."""
@@ -183,13 +184,15 @@ class Finalization:
         writes = [self.row.confirm(saga_id, at), *checks]
         self.steps.seal(saga_id, self.saga.step_names, writes, at, lost=[step.name for step in lost])
 
-    def _undo(self, saga_id: str, document: Any, at: datetime) -> Finalized:
+    def _undo(self, saga_id: str, document: Any, at: datetime, *, late: bool = False) -> Finalized:
         """Bar what has not happened, note what stands, and start its recovery. document: None if it is not known."""
         request = self._request(document)
         for _ in range(_ROUNDS):
             state = self._read(saga_id, at)
             if state.confirmed or (state.untouched and request is None):
                 return Finalized.YES
+            if late and state.all_standing and (execution := self._as_it_is_now(saga_id)):
+                return self.finalize(execution, at)
             if request is not None:
                 adopt_lost(self.steps, self.reader, saga_id, state, request, document, at)
             standing = state.standing
@@ -238,7 +241,7 @@ class Finalization:
             return []
         return [self.row.list_standing(saga_id, status, at, standing)]
 
-    def _hold(self, saga_id: str, document: Any, at: datetime) -> Finalized:
+    def _hold(self, saga_id: str, document: Any, at: datetime, *, late: bool = False) -> Finalized:
         """List what stands and bar nothing: an operator recovers it, backward or forward."""
         state = self._read(saga_id, at)
         if state.compensated and not state.confirmed:
@@ -246,6 +249,8 @@ class Finalization:
             return self._undo(saga_id, document, at)
         if state.confirmed or not state.standing:
             return Finalized.YES
+        if late and state.all_standing and (execution := self._as_it_is_now(saga_id)):
+            return self.finalize(execution, at)
         if note := self._note(saga_id, state, self._request(document), at):
             try:
                 self.steps.bar([], note)
