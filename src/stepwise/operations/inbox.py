@@ -1,6 +1,7 @@
 """The inbox of on-call engineers: problems of all contexts, each with its cause and the next command."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,6 +36,8 @@ _LAST = 200
 """Number of the tenant's imports that are searched for a retry, or for another import of the file."""
 _USER_IMPORT = "UserImportArn"
 _ONLY = "only"
+# An alarm on several durations watches each as a share of its own limit.
+_SHARE = re.compile(r"FILL\((?P<id>\w+), 0\) / (?P<limit>\d+)")
 """Id of the metric in an alarm on one metric."""
 
 
@@ -240,8 +243,13 @@ def _alarms(stack: Stack, name: str) -> Iterator[Concern]:
         return
     for logical_id, physical_id in stack.resources(name, "AWS::CloudWatch::Alarm"):
         if alarm := on.get(physical_id):
-            cause = "; ".join(_alarm_causes(stack, alarm)) or alarm["StateReason"]
-            since = alarm["StateUpdatedTimestamp"].astimezone(UTC).isoformat(timespec="seconds")
+            try:
+                cause = "; ".join(_alarm_causes(stack, alarm))
+            except (BotoCoreError, ClientError):
+                # Who may not read metrics, or is throttled, still learns that the alarm is on.
+                cause = ""
+            went_on = alarm.get("StateTransitionedTimestamp") or alarm["StateUpdatedTimestamp"]
+            since, cause = went_on.astimezone(UTC).isoformat(timespec="seconds"), cause or alarm["StateReason"]
             yield Concern("alarms", logical_id, "is on: docs/alarms.md", cause, ("status",), since)
 
 
@@ -258,10 +266,13 @@ def _alarm_causes(stack: Stack, alarm: Alarm) -> Iterator[str]:
         EndTime=now + period,
     )
     values = {result["Id"]: result["Values"] for result in answer["MetricDataResults"]}
+    shares = [_SHARE.fullmatch(query.get("Expression", "")) for query in alarm.get("Metrics", [])]
+    limits = {share["id"]: int(share["limit"]) for share in shares if share}
     for query in queries:
         found = values.get(query["Id"], [])
         value = sum(found) if missing else max(found, default=0)
-        if value < alarm["Threshold"] if missing else value >= alarm["Threshold"]:
+        threshold = alarm["Threshold"] * limits.get(query["Id"], 1)
+        if value < threshold if missing else value >= threshold:
             # The id is the snake case of the function's, queue's or machine's name; a mapping's own name is a UUID.
             name = "" if query["Id"] == _ONLY else query["Id"].title().replace("_", "") + ": "
             yield f"{name}{query['MetricStat']['Metric']['MetricName']} {value:g}"

@@ -1,13 +1,15 @@
 """The inbox: each kind of concern, with its cause and a command; on tables, machines and queues in this process."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from idempotency.codec import to_value
@@ -428,8 +430,16 @@ def test_unreadable_context_is_a_concern(desk: Desk) -> None:
     assert "ResourceNotFoundException" in found.cause
 
 
-def alarm(desk: Desk, logical_id: str, metric: str, statistic: str, expression: str, **more: Any) -> None:
-    """An alarm on two functions that is on."""
+def alarm(
+    desk: Desk,
+    logical_id: str,
+    metric: str,
+    statistic: str,
+    expression: str,
+    shares: Mapping[str, str] = {},
+    **more: Any,
+) -> None:
+    """Put an alarm on two functions that is on. shares: expressions between its metrics and the watched one, by id."""
     functions = {
         name: {"Namespace": "Stack", "MetricName": metric, "Dimensions": [{"Name": "FunctionName", "Value": name}]}
         for name in ("start_tasks", "wake_tasks")
@@ -439,6 +449,7 @@ def alarm(desk: Desk, logical_id: str, metric: str, statistic: str, expression: 
         EvaluationPeriods=2,
         Metrics=[
             {"Id": "watched", "Expression": expression, "ReturnData": True},
+            *({"Id": name, "Expression": share, "ReturnData": False} for name, share in shares.items()),
             *(
                 {"Id": name, "ReturnData": False, "MetricStat": {"Metric": one, "Period": 300, "Stat": statistic}}
                 for name, one in functions.items()
@@ -464,6 +475,25 @@ def test_cause_that_starts_while_its_alarm_is_on_is_listed(desk: Desk) -> None:
     assert (found.context, found.id, found.cause) == ("alarms", "StreamsLateAlarm", "StartTasks: IteratorAge 90000")
     measured(desk, "IteratorAge", "wake_tasks", 61_000)
     assert [one.cause for one in desk.concerns] == ["StartTasks: IteratorAge 90000; WakeTasks: IteratorAge 61000"]
+
+
+def test_each_duration_is_compared_with_its_own_limit(desk: Desk) -> None:
+    at_least = {"Threshold": 1, "ComparisonOperator": "GreaterThanOrEqualToThreshold"}
+    shares = {"start_share": "FILL(start_tasks, 0) / 600000", "wake_share": "FILL(wake_tasks, 0) / 5000"}
+    alarm(desk, "StreamsLateAlarm", "ExecutionTime", "Maximum", "MAX([start_share, wake_share])", shares, **at_least)
+    measured(desk, "ExecutionTime", "start_tasks", 90_000)
+    measured(desk, "ExecutionTime", "wake_tasks", 6_000)
+
+    assert [one.cause for one in desk.concerns] == ["WakeTasks: ExecutionTime 6000"]
+
+
+def test_alarm_whose_metrics_cannot_be_read_is_listed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = {"Threshold": 1, "ComparisonOperator": "LessThanThreshold"}
+    alarm(desk, "SweepsMissingAlarm", "Invocations", "Sum", "MIN(FILL(METRICS(), 0))", **below)
+    denied = ClientError({"Error": {"Code": "AccessDenied"}}, "GetMetricData")
+    monkeypatch.setattr(inbox, "_alarm_causes", Mock(side_effect=denied))
+
+    assert [(one.id, one.cause) for one in desk.concerns] == [("SweepsMissingAlarm", "crossed")]
 
 
 def test_missing_sweep_is_named_by_its_alarm(desk: Desk) -> None:
