@@ -60,7 +60,8 @@ def test_json_has_every_value_and_no_terminal_control_character(value: Any) -> N
     assert not OBEYED.search(text)
 
 
-def test_foreign_text_is_shown_verbatim_and_ours_is_styled() -> None:
+def test_foreign_text_is_shown_verbatim_and_ours_is_styled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     shown = drawn(Text(HOSTILE, style="red"), terminal=True)
 
     assert "a\\x1b[2J\\x9b31m\\u202eb\\x07\\x0d\\x7f[/red]:tea:\\ud800" in shown

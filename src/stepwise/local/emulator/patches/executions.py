@@ -40,14 +40,17 @@ def _run_execution(arn: str) -> None:
     execution = stepfunctions._executions.get(arn)
     if not execution:
         return
+    machine = stepfunctions._state_machines.get(execution["stateMachineArn"])
+    if machine:
+        # An update of the machine does not change it. A redrive runs the definition that the execution started with.
+        execution.setdefault("definition", machine["definition"])
     # The caller of StartExecution gets its response before anything happens.
     time.sleep(0.15)
     machine = stepfunctions._state_machines.get(execution["stateMachineArn"])
     if not machine:
         _failed(execution, "StateMachineDeleted", "State machine no longer exists")
         return
-    # A redrive runs the definition that the execution started with.
-    walk(execution, machine["name"], json.loads(execution.setdefault("definition", machine["definition"])))
+    walk(execution, machine["name"], json.loads(execution["definition"]))
 
 
 def walk(execution: Execution, machine: str, definition: Any) -> None:
