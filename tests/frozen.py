@@ -256,9 +256,9 @@ PARTS: dict[str, Sequence[tuple[Callable[..., Written], tuple[Any, ...]]]] = {
 def freeze(folder: Path, parts: Sequence[str]) -> None:
     """Write the files of these parts. Each unit of a part runs in a separate process, because it changes modules."""
     # PYTHONHASHSEED fixes the iteration order of sets of strings.
-    os.environ.update(COLUMNS="100", NO_COLOR="1", TZ="UTC", PYTHONHASHSEED="0")
+    fixed = mock.patch.dict(os.environ, COLUMNS="100", NO_COLOR="1", TZ="UTC", PYTHONHASHSEED="0")
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(os.process_cpu_count(), context, max_tasks_per_child=1) as pool:
+    with fixed, ProcessPoolExecutor(os.process_cpu_count(), context, max_tasks_per_child=1) as pool:
         chosen = [(part, work) for part, works in PARTS.items() if part in parts for work in works]
         started = {pool.submit(_write, folder / part, *work): part for part, work in chosen}
         for ended in as_completed(started):
