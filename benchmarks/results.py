@@ -3,12 +3,9 @@
 SMALLEST=1 is for `make test`, which only checks that every benchmark still runs.
 """
 
-import hashlib
 import os
 import platform
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.table import Table
@@ -20,27 +17,7 @@ DOCUMENT = ROOT / "docs" / "benchmarks.md"
 _SMALLEST = os.environ.get("SMALLEST") == "1"
 # Captured before the benchmark adds to it.
 _LOAD = os.getloadavg()[0]
-_SECTION = re.compile(
-    r"^<!-- figures of (?P<name>[\w. -]+?)(?:, sha256 (?P<digest>\w+))? -->\n(?P<body>.*?)^<!-- end -->$",
-    re.DOTALL | re.MULTILINE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A section of the document that one program writes. name: the program and its arguments.
-
-    body: "" if unwritten.
-    digest: hash of the body, to detect figures edited by hand.
-    """
-
-    name: str
-    digest: str | None
-    body: str
-
-    @property
-    def is_as_written(self) -> bool:
-        return self.digest == (_digest(self.body) if self.body else None)
+_SECTION = re.compile(r"^<!-- figures of (?P<name>[\w. -]+?) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 
 
 def size[T](usual: T, smallest: T) -> T:
@@ -61,7 +38,7 @@ def with_section(text: str, name: str, body: str) -> str:
     """Replace the body of a section in the text. Raises ValueError unless the text has the section once."""
 
     def replaced(found: re.Match[str]) -> str:
-        return f"<!-- figures of {name}, sha256 {_digest(body)} -->\n{body}<!-- end -->" if is_it(found) else found[0]
+        return f"<!-- figures of {name} -->\n{body}<!-- end -->" if is_it(found) else found[0]
 
     def is_it(found: re.Match[str]) -> bool:
         return found["name"] == name
@@ -69,26 +46,6 @@ def with_section(text: str, name: str, body: str) -> str:
     if sum(map(is_it, _SECTION.finditer(text))) != 1:
         raise ValueError(f"{DOCUMENT.name} needs the lines '<!-- figures of {name} -->' and '<!-- end -->' once")
     return _SECTION.sub(replaced, text)
-
-
-def sections(text: str) -> Iterator[Section]:
-    return (Section(found["name"], found["digest"], found["body"]) for found in _SECTION.finditer(text))
-
-
-def written(name: str, row: str) -> dict[str, str]:
-    """Figures of a program's first row with this name, by column. Raises LookupError if there is none."""
-    for section in sections(DOCUMENT.read_text()):
-        heads: list[str] = []
-        for line in section.body.splitlines() if section.name == name else []:
-            cells = line.strip("| ").split(" | ")
-            heads = heads or cells if line.startswith("|") else []
-            if cells[0] == row:
-                return dict(zip(heads, cells, strict=True))
-    raise LookupError(f"{name} has written no figures of {row}")
-
-
-def _digest(body: str) -> str:
-    return hashlib.sha256(body.encode()).hexdigest()[:12]
 
 
 def _body(tables: tuple[Table, ...]) -> str:
