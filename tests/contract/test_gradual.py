@@ -256,9 +256,9 @@ def test_codedeploy_shifts_only_what_takes_orders(tmp_path: Path, release: str) 
 
 def test_guide_names_the_time_of_the_shift() -> None:
     root = load(ROOT / "template.yaml")
-    everywhere = gradual.longest_chain(root, STACKS_WITH_FUNCTIONS)
+    everywhere = gradual.deepest_chain(root, STACKS_WITH_FUNCTIONS)
 
-    assert gradual.longest_chain(root, gradual.SHIFTED) == ["Ordering"]
+    assert gradual.deepest_chain(root, gradual.SHIFTED) == ["Ordering"]
     assert f"`STACKS='{' '.join(everywhere)}'` takes {gradual.minutes(CANARY) * len(everywhere)} minutes" in GUIDE
 
 

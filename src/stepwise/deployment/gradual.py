@@ -109,8 +109,8 @@ def _beside(file: Path) -> Path:
     return file.with_name(f"gradual-{file.name}")
 
 
-def longest_chain(root: Template, counted: Collection[str]) -> list[str]:
-    """Return the longest chain of nested stacks that CloudFormation updates one after the other, first to last.
+def deepest_chain(root: Template, counted: Collection[str]) -> list[str]:
+    """Return the deepest chain of nested stacks that CloudFormation updates one after the other, first to last.
 
     counted: those whose number makes a chain long; the others are left out.
     """
@@ -218,7 +218,7 @@ def deploy(
     release = release_of(load(built), {**standing, **said}, attempt)
     file = write(built, release, shift, shifted=shifted, leave=leave)
     if shift != AT_ONCE:
-        chain = longest_chain(load(built), shifted)
+        chain = deepest_chain(load(built), shifted)
         sys.stdout.write(f"CodeDeploy shifts for {minutes(shift) * len(chain)} minutes: {', then '.join(chain)}\n")
         sys.stdout.flush()
     chosen = ["--parameter-overrides", *overrides(said)] if said else []
