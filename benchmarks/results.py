@@ -3,9 +3,12 @@
 SMALLEST=1 is for `make test`, which only checks that every benchmark still runs.
 """
 
+import hashlib
 import os
 import platform
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.table import Table
@@ -17,7 +20,27 @@ DOCUMENT = ROOT / "docs" / "benchmarks.md"
 _SMALLEST = os.environ.get("SMALLEST") == "1"
 # Captured before the benchmark adds to it.
 _LOAD = os.getloadavg()[0]
-_SECTION = re.compile(r"^<!-- figures of (?P<name>[\w. -]+?) -->\n.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
+_SECTION = re.compile(
+    r"^<!-- figures of (?P<name>[\w. -]+?)(?:, sha256 (?P<digest>\w+))? -->\n(?P<body>.*?)^<!-- end -->$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the document that one program writes. name: the program and its arguments.
+
+    body: "" if unwritten.
+    digest: hash of the body, to detect figures edited by hand.
+    """
+
+    name: str
+    digest: str | None
+    body: str
+
+    @property
+    def is_as_written(self) -> bool:
+        return self.digest == (_digest(self.body) if self.body else None)
 
 
 def size[T](usual: T, smallest: T) -> T:
@@ -38,7 +61,7 @@ def with_section(text: str, name: str, body: str) -> str:
     """Replace the body of a section in the text. Raises ValueError unless the text has the section once."""
 
     def replaced(found: re.Match[str]) -> str:
-        return f"<!-- figures of {name} -->\n{body}<!-- end -->" if is_it(found) else found[0]
+        return f"<!-- figures of {name}, sha256 {_digest(body)} -->\n{body}<!-- end -->" if is_it(found) else found[0]
 
     def is_it(found: re.Match[str]) -> bool:
         return found["name"] == name
@@ -46,6 +69,14 @@ def with_section(text: str, name: str, body: str) -> str:
     if sum(map(is_it, _SECTION.finditer(text))) != 1:
         raise ValueError(f"{DOCUMENT.name} needs the lines '<!-- figures of {name} -->' and '<!-- end -->' once")
     return _SECTION.sub(replaced, text)
+
+
+def sections(text: str) -> Iterator[Section]:
+    return (Section(found["name"], found["digest"], found["body"]) for found in _SECTION.finditer(text))
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()[:12]
 
 
 def _body(tables: tuple[Table, ...]) -> str:

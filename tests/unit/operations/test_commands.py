@@ -99,7 +99,7 @@ def test_key_is_named_by_tenant_and_sk(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "field"), [("", "pk"), ("tenant1", "sk"), ("a b/ORDER#1", "pk"), ("tenant1/ORDER#1@2", "sk")]
 )
-def test_invalid_key_is_refused_with_its_field(text: str, field: str) -> None:
+def test_invalid_key_is_rejected_with_its_field(text: str, field: str) -> None:
     with pytest.raises(InvalidCommand, match=f"^{field}: "):
         commands.parse_key(text)
 
@@ -282,7 +282,7 @@ def test_key_that_does_not_fit_its_target_does_not_stop_others(desk: Desk) -> No
     assert (rebuilt, [(one.key, one.cause) for one in failed]) == (9, [(KEY, "KeyError: 'category'")])
 
 
-def test_unknown_target_is_refused_with_the_known_ones(desk: Desk) -> None:
+def test_unknown_target_is_rejected_with_the_known_ones(desk: Desk) -> None:
     with pytest.raises(NoSuchTarget, match="no target atlas; there are catalog, products"):
         targets.rebuild(desk.stack, desk.world.tables, KEY, "atlas")
 

@@ -205,7 +205,7 @@ def test_end_of_another_execution_changes_nothing(stack: Stack, detail: dict[str
 @pytest.mark.parametrize(
     ("name", "more"), [("start_task", {}), ("run_task_item", {"number": 1}), ("finish_task", {"outcomes": []})]
 )
-def test_state_of_another_execution_is_refused(stack: Stack, name: str, more: dict[str, Any]) -> None:
+def test_state_of_another_execution_is_rejected(stack: Stack, name: str, more: dict[str, Any]) -> None:
     stack.create("a")
     own = {"tenant_code": TENANT, "task_id": "t-1", "attempt": 1, "execution": KEY.execution(1), **more}
     with pytest.raises(StaleTask):
@@ -215,6 +215,6 @@ def test_state_of_another_execution_is_refused(stack: Stack, name: str, more: di
     assert stack.row()["status"] == {"S": "CREATED"}
 
 
-def test_invalid_task_is_refused(stack: Stack) -> None:
+def test_invalid_task_is_rejected(stack: Stack) -> None:
     with pytest.raises(InvalidTask, match=r"^items\[1\]\.key: "):
         stack.create("a", "")
