@@ -149,9 +149,22 @@ def test_data_outlives_the_stack_but_not_a_failed_first_deployment(resource: str
     assert RESOURCES[resource]["UpdateReplacePolicy"] == "Retain"
 
 
-@each("table", sorted(KEYS))
-def test_tables_for_money_are_protected_from_deletion(table: str) -> None:
-    assert TABLES[table]["DeletionProtectionEnabled"] is True
+@each("table", sorted(set(TABLES) - {"ReportsTable"}))
+def test_table_is_protected_from_deletion_by_the_parameter(table: str) -> None:
+    """Only reports can be rebuilt."""
+    on = Stack(parameters={"DeletionProtection": "true"})
+
+    assert on.resolve(TABLES[table]["DeletionProtectionEnabled"]) == "true"
+
+
+@each("resource", RESOURCES)
+def test_rollback_of_a_first_deployment_can_delete_everything(resource: str) -> None:
+    """SAM retains a layer's versions unless told otherwise."""
+    properties = RESOURCES[resource].get("Properties", {})
+
+    assert RESOURCES[resource].get("DeletionPolicy", "Delete") in {"Delete", "RetainExceptOnCreate"}
+    assert Stack().resolve(properties.get("DeletionProtectionEnabled", "false")) == "false"
+    assert properties.get("RetentionPolicy") == ("Delete" if resource.endswith("Layer") else None)
 
 
 @each(("table", "key"), KEYS.items())
