@@ -45,7 +45,7 @@ def start(
 
     The Stepwise application also gets its stock, its simulators' addresses and the console.
     """
-    port, name = hints.chosen.port, hints.chosen.stack
+    port, name = hints.chosen.port, hints.chosen.stack_name
     parameters = _parameters(parameter or [])
     is_application = template is None and name == STACK_NAME and project.has_application()
     if not is_application and (gateway or cards):
