@@ -55,14 +55,6 @@ def test_documented_machine_encryption_command_is_in_the_api() -> None:
     assert given["type"] in call["encryptionConfiguration"].members["type"].enum
 
 
-def test_deployment_role_may_create_every_resource_type() -> None:
-    table = GUIDE.partition("## The role that deploys")[2].partition("## ")[0]
-    gradual = {"codedeploy"}
-    needed = {body["Type"].split("::")[1].lower() for body in RESOURCES.values()} - {"serverless"} | gradual
-
-    assert {service for service in needed if f"`{service}`" not in table} == set()
-
-
 @cache
 def earlier(stack: str) -> frozenset[str]:
     """The stacks that CloudFormation creates before a nested stack, by references and DependsOn."""
