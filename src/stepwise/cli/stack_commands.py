@@ -177,7 +177,9 @@ def status() -> None:
     if failed:
         out.print(views.records(f"{stack.status}, because of", ["stack", "resource", "status", "reason"], failed))
     if not state["running"]:
-        output.say(f"The stack {hints.chosen.stack_name} was not created. Delete it before you deploy again: docs/deploy.md")
+        output.say(
+            f"The stack {hints.chosen.stack_name} was not created. Delete it before you deploy again: docs/deploy.md"
+        )
         raise typer.Exit(1)
     out.print(_outputs(stack.outputs))
     if running:
