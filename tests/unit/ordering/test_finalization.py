@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensated, StepStore
 from idempotency.saga import Saga, executions
-from idempotency.saga.executions import SagaExecution
+from idempotency.saga.executions import ExecutionRunning, SagaExecution
 from idempotency.saga.finalization import Finalization, Finalized
 from idempotency.saga.state import SagaReader, SagaState
 from idempotency.saga.sweep import Sweep, SweepIncomplete
@@ -206,15 +206,34 @@ def test_failure_reads_the_input_from_the_execution(
     assert desk.executions.started == [ORDER_ID]
 
 
+STOPPED = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT))
+
+
 @pytest.mark.parametrize(
-    ("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("RUNNING", False, []), ("", False, [ORDER_ID])]
+    ("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("", False, [ORDER_ID])]
 )
 def test_late_stop_of_an_order_completed_by_a_redrive_undoes_nothing(
     after: Callable[[str], Desk], status: str, confirmed: bool, recovered: list[str]
 ) -> None:
     desk = after(status)
-    ended = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT))
-    desk.finalization.finalize_event(ended, NOW)
+    desk.finalization.finalize_event(STOPPED, NOW)
+
+    assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
+
+
+@pytest.mark.parametrize(
+    ("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("ABORTED", False, [ORDER_ID])]
+)
+def test_stop_that_step_functions_does_not_show_yet_is_finalized_by_a_retry(
+    after: Callable[[str], Desk], status: str, confirmed: bool, recovered: list[str]
+) -> None:
+    desk = after("RUNNING")
+    with pytest.raises(ExecutionRunning):
+        desk.finalization.finalize_event(STOPPED, NOW)
+    assert (desk.listed, desk.executions.started) == ((), [])
+
+    desk.executions.status = status
+    desk.finalization.finalize_event(STOPPED, NOW)
 
     assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
 
