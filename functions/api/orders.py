@@ -10,8 +10,8 @@ from idempotency.codec import Item, from_value
 from idempotency.dynamodb import read_rows
 from idempotency.payloads import json_text
 from ordering.definition import NEW
-from ordering.inventory.table import reservation_key
-from ordering.order import InvalidOrder, parse_order
+from ordering.requests import InvalidOrder, parse_order
+from ordering.stock import reservation_key
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.machine import answered, execution_arn
