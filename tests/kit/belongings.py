@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from jobs.service import RUN_JOB
+from jobs.running import RUN_JOB
 from ordering.definition import STEP_NAMES
 from ordering.stock import reservation_key, stock_key
 from stepwise.operations.stack import Stack
