@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.dynamodb import dynamodb
 from runtime.ended import Ended
-from runtime.finalization import SweepEnvironment, has_time
+from runtime.finalization import FinalizationEnvironment, has_time
 from runtime.handler import Call, handler, unread
 from runtime.saga import Result, Task, ended_parser, tasks
 from runtime.stores import lease_store, saga_steps
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _MILLISECONDS_FOR_A_PAGE = 30_000
 
 
-class Environment(SweepEnvironment):
+class Environment(FinalizationEnvironment):
     """payment_gateway_url: empty without a gateway; then the ARNs of the secrets are empty, too."""
 
     orders_table: str

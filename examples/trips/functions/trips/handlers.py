@@ -4,7 +4,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from runtime.ended import Ended
-from runtime.finalization import SweepEnvironment, has_time
+from runtime.finalization import FinalizationEnvironment, has_time
 from runtime.handler import Call, handler, unread
 from runtime.saga import Result, Task, ended_parser, tasks
 from runtime.stores import saga_steps
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .booking import Booking
 
 
-class Environment(SweepEnvironment):
+class Environment(FinalizationEnvironment):
     trips_table: str
     bookings_table: str
 
