@@ -19,8 +19,7 @@ from runtime.machine import answered, execution_arn
 from .answer import Answer, Problem, Unavailable, not_found
 from .calls import located
 from .cursor import cursor, limit, place, read_page
-from .environment import Environment
-from .request import Request
+from .request import Environment, Request
 
 _MAX_DAYS = 366
 # Maximum days without orders that one call reads.
