@@ -92,8 +92,8 @@ verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='
 preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
 	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
 
-deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; LEAVE=1; PARAMETERS='A=1 B=2'
-	@python -m stepwise.deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
+deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; STACKS='Ordering Tasks'; LEAVE=1; PARAMETERS='A=1 B=2'
+	@python -m stepwise.deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(STACKS),--stacks '$(STACKS)') $(if $(LEAVE),--leave) $(PARAMETERS)
 
 faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own emulator; SCENARIO='...': replay one scenario
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
@@ -226,7 +226,7 @@ pictures: setup ## Redraw the state machines and the tables of states and functi
 	@python -m stepwise.local.pictures
 
 requirements: setup ## Update the pins of the environments
-	@for name in dev browser sam bench verify; do \
+	@for name in dev runtime browser sam bench verify; do \
 		uv=$$(command -v uv || echo .venv-uv/bin/uv); \
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
@@ -237,5 +237,5 @@ requirements: setup ## Update the pins of the environments
 
 clean: ## Remove everything that the targets created
 	@[ ! -x .venv/bin/python ] || .venv/bin/python -m stepwise.cli stop --everywhere
-	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-browser .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .stepwise .venv .venv-sam .venv-runtime .venv-bench .venv-browser .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,10 +9,8 @@ from tests.kit.service_authorization import reference
 from tests.kit.template import (
     FUNCTIONS,
     RESOURCES,
-    TEMPLATE,
     Function,
     Statement,
-    arn_of,
     of_type,
     snake_case,
     statements,
@@ -100,41 +98,12 @@ def test_function_logs_to_its_own_group(function: Function) -> None:
     assert function.log_group in of_type("AWS::Logs::LogGroup")
 
 
-def table_of(resource: Any) -> str | None:
-    """The logical id of a table, or of the table of an index."""
-    index = re.search(r"\$\{(\w+)\.Arn\}/index/\w+", str(resource))
-    return index[1] if index else arn_of(resource)
-
-
-@every_function
-def test_function_may_use_every_table_in_its_environment(function: Function) -> None:
-    values = str(function.properties.get("Environment"))
-    told = {
-        table
-        for table in of_type("AWS::DynamoDB::Table")
-        if snake_case(table).upper() in function.variables or f"${{{table}}}" in values
-    }
-    on_tables = (statement for statement in statements(str(function.role)) if statement.services == {"dynamodb"})
-    granted = {table_of(resource) for statement in on_tables for resource in statement.resources}
-
-    # The Globals name the table of records, which not every function of the import uses.
-    everybody = {"IdempotencyTable"}
-    assert granted - {None} <= told
-    assert told - everybody <= granted
-
-
 @each("function", ASYNCHRONOUS, ids=lambda function: function.name)
 def test_failed_asynchronous_events_are_kept_or_retried(function: Function) -> None:
     settings = function.properties["EventInvokeConfig"]
     comes_again = {event["Type"] for event in function.properties["Events"].values()} == {"Schedule"}
 
     assert "OnFailure" in settings.get("DestinationConfig", {}) or comes_again
-
-
-def test_every_role_is_used() -> None:
-    text = str({name: body for name, body in TEMPLATE["Resources"].items() if name not in ROLES})
-
-    assert [role for role in ROLES if f"['{role}', 'Arn']" not in text] == []
 
 
 @every_statement

@@ -7,10 +7,12 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ from .templates import FUNCTION, Template, dump, load, of_type
 ALIAS = "live"
 CANARY = "Canary10Percent10Minutes"
 AT_ONCE = "AtOnce"
+# The stacks whose functions CodeDeploy shifts, one after the other: those that take orders. The others move at once.
+SHIFTED = ("Ordering",)
 # The parameter that tells a nested stack the root's name.
 ROOT_NAME = "RootStackName"
 # CodeDeploy rolls back when one of these goes off, and does not start while one is on. All reset automatically.
@@ -72,14 +76,25 @@ def gradual(
     return changed
 
 
-def write(built: Path, release: str, shift: str = CANARY, *, leave: bool = False) -> Path:
-    """Write copies with aliases beside the templates that `sam build` left. Returns the root's."""
+def write(
+    built: Path, release: str, shift: str = CANARY, *, shifted: Collection[str] = SHIFTED, leave: bool = False
+) -> Path:
+    """Write copies with aliases beside the templates that `sam build` left. Returns the root's.
+
+    shifted: logical ids of the nested stacks whose functions CodeDeploy shifts.
+    """
     root = load(built)
     places = nested(root)
     stacks = {name: load(built.parent / place) for name, place in places.items()}
     crossed = crossings(root, stacks)
     changed = {
-        name: gradual(stack, release, shift, leave=leave, elsewhere=parameters_of(name, crossed))
+        name: gradual(
+            stack,
+            release,
+            shift if name in shifted else AT_ONCE,
+            leave=leave,
+            elsewhere=parameters_of(name, crossed),
+        )
         for name, stack in stacks.items()
     }
     whole = gradual(root, release, shift, leave=leave)
@@ -92,6 +107,44 @@ def write(built: Path, release: str, shift: str = CANARY, *, leave: bool = False
 
 def _beside(file: Path) -> Path:
     return file.with_name(f"gradual-{file.name}")
+
+
+def deepest_chain(root: Template, counted: Collection[str]) -> list[str]:
+    """Return the deepest chain of nested stacks that CloudFormation updates one after the other, first to last.
+
+    counted: those whose number makes a chain long; the others are left out.
+    """
+    waits = {name: _sources(root["Resources"][name]) & set(nested(root)) for name in nested(root)}
+
+    @cache
+    def until(name: str) -> list[str]:
+        before = max((until(other) for other in sorted(waits[name])), key=len, default=[])
+        return [*before, name] if name in counted else before
+
+    return max(map(until, waits), key=len, default=[])
+
+
+def _sources(value: Any) -> set[str]:
+    """Return the resources that a part of a template refers to, or depends on."""
+    match value:
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
+            return {name}
+        case dict():
+            listed = value.get("DependsOn", [])
+            explicit = {listed} if isinstance(listed, str) else set(listed)
+            return explicit.union(*map(_sources, value.values()))
+        case list():
+            return set().union(*map(_sources, value))
+    return set()
+
+
+def minutes(shift: str) -> int:
+    """Return the duration of one of CodeDeploy's configurations, such as Linear10PercentEvery1Minute."""
+    if found := re.fullmatch(r"Canary\d+Percent(\d+)Minutes", shift):
+        return int(found[1])
+    if found := re.fullmatch(r"Linear(\d+)PercentEvery(\d+)Minutes?", shift):
+        return 100 // int(found[1]) * int(found[2])
+    return 0
 
 
 def release_of(template: Template, parameters: Mapping[str, str], attempt: str = "", root: Path = ROOT) -> str:
@@ -151,7 +204,9 @@ def _arns(resource: Any, functions: frozenset[str], elsewhere: frozenset[str]) -
     return [resource] if alias == resource else [resource, alias]
 
 
-def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -> int:
+def deploy(
+    stage: Stage, shift: str, given: Mapping[str, str], *, shifted: Collection[str] = SHIFTED, leave: bool = False
+) -> int:
     """Build, and deploy with these parameters. Returns the exit status of `sam`."""
     said = {**stage.parameters, **given}
     standing, attempt = _standing(stage)
@@ -161,7 +216,11 @@ def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -
         return status
     built = ROOT / stage.built / "template.yaml"
     release = release_of(load(built), {**standing, **said}, attempt)
-    file = write(built, release, shift, leave=leave)
+    file = write(built, release, shift, shifted=shifted, leave=leave)
+    if shift != AT_ONCE:
+        chain = deepest_chain(load(built), shifted)
+        sys.stdout.write(f"CodeDeploy shifts for {minutes(shift) * len(chain)} minutes: {', then '.join(chain)}\n")
+        sys.stdout.flush()
     chosen = ["--parameter-overrides", *overrides(said)] if said else []
     return _sam("deploy", stage, "--template-file", str(file), *chosen)
 
@@ -193,10 +252,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("stage", choices=stages())
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
     parser.add_argument("--shift", choices=[*CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST, AT_ONCE], default=CANARY)
+    parser.add_argument("--stacks", default=" ".join(SHIFTED), help="nested stacks that CodeDeploy shifts")
     parser.add_argument("--leave", action="store_true", help="the first step towards a deployment without aliases")
     chosen = parser.parse_intermixed_args(arguments)
+    shifted = chosen.stacks.split()
+    if unknown := set(shifted) - set(nested(load(ROOT / "template.yaml"))):
+        parser.error(f"--stacks: template.yaml has no nested stack {', '.join(sorted(unknown))}")
     try:
-        return deploy(stages()[chosen.stage], chosen.shift, pairs(chosen.parameters), leave=chosen.leave)
+        return deploy(
+            stages()[chosen.stage], chosen.shift, pairs(chosen.parameters), shifted=shifted, leave=chosen.leave
+        )
     except (BotoCoreError, ClientError, ValueError) as error:
         parser.error(str(error))
 

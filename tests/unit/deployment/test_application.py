@@ -122,7 +122,7 @@ def test_variables_of_one_stack_are_those_of_its_functions(tmp_path: Path) -> No
         ("  Days: {Type", "  Weeks: {Type", r"others\.yaml: its parameters are not those that the root passes"),
     ],
 )
-def test_stacks_with_different_shared_parts_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_stacks_with_different_shared_parts_are_rejected(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         application(tmp_path, OTHERS.replace(old, new, 1))
 

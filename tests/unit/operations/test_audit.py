@@ -118,7 +118,7 @@ def _orders_table(client: Any) -> str:
 def shop() -> Shop:
     """The order of a test, and orders in every state that a saga may leave."""
     shop = Shop()
-    for number in range(40):
+    for number in range(6):
         shop.confirmed(f"good-{number}")
     shop.write(shop.orders.save(parse_order(good_order("begun")), NOW))
     shop.saga("not-finalized")
@@ -307,18 +307,18 @@ def test_attention_lists_the_notes_of_a_sweep(shop: Shop, monkeypatch: pytest.Mo
 def test_each_sweep_reads_a_few_rows_and_all_rows_get_their_turn(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
-    monkeypatch.setattr(auditing, "_PAGE", 7)
+    monkeypatch.setattr(auditing, "_PAGE", 2)
     monkeypatch.setattr(auditing, "_PAGES", 1)
     shop.lose(table, "RESERVATION#o-1" if table == INVENTORY else "o-1")
     rows = max(shop.client.scan(TableName=shop.tables[one])["Count"] for one in (ORDERS, PAYMENTS, INVENTORY))
-    found = [shop.sweep() for _ in range(rows // 7 + 1)]
+    found = [shop.sweep() for _ in range(rows // 2 + 1)]
 
     assert found[-1] == 1
     assert shop.noted() == {"o-1"}
 
 
 def test_sweep_out_of_time_leaves_its_position_to_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditing, "_PAGE", 7)
+    monkeypatch.setattr(auditing, "_PAGE", 2)
     monkeypatch.setattr(auditing, "_PAGES", 1)
     shop.sweep()
     (before,) = shop.records()

@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import Mock
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from idempotency.codec import to_value
 from stepwise.operations import inbox, queues
@@ -53,12 +51,11 @@ class States:
 class Desk:
     """A stack of some contexts: those with outputs."""
 
-    def __init__(self) -> None:
-        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-        self.client: Any = session.client
+    def __init__(self, aws: Any) -> None:
+        self.client = aws.client
         self.urls = {name: self.client("sqs").create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
         self.states = States()
-        self.stack = Stack(session, None, {})
+        self.stack = Stack(aws, None, {})
         clients = {"cloudformation": Stacks(self.urls, ALARMS), "lambda": Functions(), "stepfunctions": self.states}
         self.stack._clients.update(clients)
 
@@ -95,9 +92,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    with mock_aws():
-        yield Desk()
+def desk(aws: Any) -> Desk:
+    return Desk(aws)
 
 
 def test_nothing_needs_attention_when_nothing_is_wrong(desk: Desk) -> None:

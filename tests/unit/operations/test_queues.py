@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest import mock
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from stepwise.operations import queues
 from stepwise.operations.errors import CommandError
@@ -71,20 +69,16 @@ def functions() -> Functions:
 
 
 @pytest.fixture
-def stack(functions: Functions) -> Iterator[Stack]:
-    with mock_aws():
-        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-        sqs = session.client("sqs")
-        urls = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
-        target = sqs.get_queue_attributes(QueueUrl=urls[QUEUES[0]], AttributeNames=["QueueArn"])["Attributes"][
-            "QueueArn"
-        ]
-        policy = json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": 5})
-        sqs.set_queue_attributes(QueueUrl=urls[QUEUES[1]], Attributes={"RedrivePolicy": policy})
-        session.client("s3").create_bucket(Bucket="notices")
-        made = Stack(session, None, {NOTICES: "notices"})
-        made._clients.update({"lambda": functions, "cloudformation": Stacks(urls)})
-        yield made
+def stack(functions: Functions, aws: Any) -> Stack:
+    sqs = aws.client("sqs")
+    urls = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
+    target = sqs.get_queue_attributes(QueueUrl=urls[QUEUES[0]], AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": 5})
+    sqs.set_queue_attributes(QueueUrl=urls[QUEUES[1]], Attributes={"RedrivePolicy": policy})
+    aws.client("s3").create_bucket(Bucket="notices")
+    made = Stack(aws, None, {NOTICES: "notices"})
+    made._clients.update({"lambda": functions, "cloudformation": Stacks(urls)})
+    return made
 
 
 def view(stack: Stack, name: str) -> QueueView:

@@ -409,14 +409,14 @@ def test_gateway_errors_match_the_retries_of_the_state_machine() -> None:
     assert issubclass(GatewayUnavailable, TransientError)
 
 
-def test_malformed_field_is_refused(desk: Desk, errors: Any) -> None:
+def test_malformed_field_is_rejected(desk: Desk, errors: Any) -> None:
     with pytest.raises(GatewayRefused, match="400"):
         desk.charge(replace(CHARGE_OF_O1, currency="yen"))
 
     assert len(errors()) == 1
 
 
-def test_key_of_another_charge_is_refused(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+def test_key_of_another_charge_is_rejected(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
     with pytest.raises(GatewayRefused, match="422"):
         desk.charge()
@@ -424,7 +424,7 @@ def test_key_of_another_charge_is_refused(desk: Desk, gateway: GatewayClient, er
     assert len(errors()) == 1
 
 
-def test_charge_of_another_amount_is_refused_and_may_be_in_effect(
+def test_charge_of_another_amount_is_rejected_and_may_be_in_effect(
     desk: Desk, gateway: GatewayClient, errors: Any
 ) -> None:
     gateway.charge(KEY, 1, order_id="o-1")

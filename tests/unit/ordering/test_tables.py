@@ -148,7 +148,7 @@ def test_largest_amount_of_money_is_written_exactly() -> None:
 
 
 @pytest.mark.parametrize("value", [3000.0, [3000.0], {"amount": 3000.0}], ids=repr)
-def test_float_is_refused_at_any_depth(value: Any) -> None:
+def test_float_is_rejected_at_any_depth(value: Any) -> None:
     with pytest.raises(TypeError, match="float"):
         to_item({"amount": value})
 
