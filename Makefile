@@ -40,8 +40,8 @@ lint: setup .stepwise/linted
 	@ruff check --quiet .
 
 # As sam validate --lint, which takes one file at a time. Unchanged files are not validated again.
-.stepwise/linted: template.yaml $(wildcard stacks/*.yaml statemachine/*.json .cfnlintrc*) requirements/sam.txt Makefile | setup
-	@cfn-lint --regions us-east-1 -- template.yaml stacks/*.yaml
+.stepwise/linted: template.yaml $(wildcard stacks/*.yaml deployment/*.yaml statemachine/*.json .cfnlintrc*) requirements/sam.txt Makefile | setup
+	@cfn-lint --regions us-east-1 -- template.yaml stacks/*.yaml deployment/*.yaml
 	@mkdir -p $(@D) && touch $@
 
 types: setup
@@ -83,7 +83,7 @@ VERIFY_SEED := $(or $(SEED),$(shell date +%s))
 
 verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='docker advisories node': skip nothing; SEED=N: their order
 	@requirements/setup.sh verify
-	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml
+	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml deployment/*.yaml
 	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers src
 	@echo "sample events in the order of SEED=$(VERIFY_SEED)"
