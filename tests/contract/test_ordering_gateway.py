@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from idempotency.claim import _MARGIN
-from ordering.payments import gateway
-from ordering.payments.gateway import CHARGE
+from ordering import gateway
+from ordering.gateway import CHARGE
 from runtime import bearer, clients, keyed
 from tests.kit.machine import MACHINES
 from tests.kit.project import FUNCTIONS as SOURCES
@@ -37,7 +37,7 @@ DYNAMODB += clients._CONFIG.retries["total_max_attempts"] - 1
 SECRET = DYNAMODB
 MADE = """
 import sys
-from ordering.payments.handlers import payments
+from ordering.handlers import payments
 payments()
 print("h11" in sys.modules)
 """

@@ -103,7 +103,6 @@ UNREAD: dict[str, set[str]] = {
         "USER_FILE_PREFIX",
     },
     "StartUserImportFunction": OF_RECORDS,
-    "ReportOrdersFunction": {"RECORD_LIFETIME_DAYS"},
 }
 TRANSACTION = {"Put", "Update", "Delete", "ConditionCheck"}
 
