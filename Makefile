@@ -40,8 +40,8 @@ lint: setup .stepwise/linted
 	@ruff check --quiet .
 
 # As sam validate --lint, which takes one file at a time. Unchanged files are not validated again.
-.stepwise/linted: template.yaml $(wildcard stacks/*.yaml statemachine/*.json .cfnlintrc*) requirements/sam.txt Makefile | setup
-	@cfn-lint --regions us-east-1 -- template.yaml stacks/*.yaml
+.stepwise/linted: template.yaml $(wildcard stacks/*.yaml deployment/*.yaml statemachine/*.json .cfnlintrc*) requirements/sam.txt Makefile | setup
+	@cfn-lint --regions us-east-1 -- template.yaml stacks/*.yaml deployment/*.yaml
 	@mkdir -p $(@D) && touch $@
 
 types: setup
@@ -74,7 +74,7 @@ test-browser: setup ## The console in Chromium, on a temporary local stack: page
 conformance: setup ## All conformance cases of the local engine; MiniStack alone must fail those that a patch is for
 	@python -m pytest -q tests/emulator/test_conformance.py
 
-test-aws: setup ## Integration tests on a deployed stack, alongside its data: STACK=stepwise; CONNECT_INSTANCE=ID: also imports
+test-aws: setup ## Integration tests on a deployed stack, alongside its data: STACK=stepwise-dev; CONNECT_INSTANCE=ID: also imports
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
@@ -83,17 +83,17 @@ VERIFY_SEED := $(or $(SEED),$(shell date +%s))
 
 verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='docker advisories node': skip nothing; SEED=N: their order
 	@requirements/setup.sh verify
-	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml
+	@.venv-verify/bin/cfn-lint -- template.yaml stacks/*.yaml deployment/*.yaml
 	@.venv-verify/bin/checkov --file template.yaml stacks/*.yaml
 	@.venv-verify/bin/bandit --quiet --recursive --configfile pyproject.toml functions layers src
 	@echo "sample events in the order of SEED=$(VERIFY_SEED)"
 	@REQUIRE='$(REQUIRE)' SEED='$(VERIFY_SEED)' python -m pytest -q --numprocesses 2 --max-worker-restart 0 --dist loadgroup tests/verify
 
-preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
+preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise-dev; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
 	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
 
-deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; LEAVE=1; PARAMETERS='A=1 B=2'
-	@python -m stepwise.deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(LEAVE),--leave) $(PARAMETERS)
+deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; STACKS='Ordering Tasks'; LEAVE=1; PARAMETERS='A=1 B=2'
+	@python -m stepwise.deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(STACKS),--stacks '$(STACKS)') $(if $(LEAVE),--leave) $(PARAMETERS)
 
 faults: setup ## Run the fault explorer; DYNAMODB=local: on AWS's own emulator; SCENARIO='...': replay one scenario
 	@DYNAMODB=$(DYNAMODB) python -m tests.faults $(OPTIONS) $(if $(SCENARIO),'$(SCENARIO)')
@@ -226,7 +226,7 @@ pictures: setup ## Redraw the state machines and the tables of states and functi
 	@python -m stepwise.local.pictures
 
 requirements: setup ## Update the pins of the environments
-	@for name in dev browser sam bench verify; do \
+	@for name in dev runtime browser sam bench verify; do \
 		uv=$$(command -v uv || echo .venv-uv/bin/uv); \
 		$$uv pip compile --quiet --upgrade --python-version 3.13 --no-header --no-annotate --no-emit-index-url \
 			--no-emit-find-links requirements/$$name.in --output-file requirements/$$name.txt; \
@@ -237,5 +237,5 @@ requirements: setup ## Update the pins of the environments
 
 clean: ## Remove everything that the targets created
 	@[ ! -x .venv/bin/python ] || .venv/bin/python -m stepwise.cli stop --everywhere
-	rm -rf .stepwise .venv .venv-sam .venv-bench .venv-browser .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .stepwise .venv .venv-sam .venv-runtime .venv-bench .venv-browser .venv-verify .venv-uv .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

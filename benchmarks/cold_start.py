@@ -55,6 +55,12 @@ class Variant:
     variables: Mapping[str, str] = field(default_factory=dict)
     beside: str = POWERTOOLS
 
+    @property
+    def group(self) -> str:
+        """Context of a function as it is deployed; otherwise its name."""
+        package = self.target.partition(".")[0]
+        return package if (ROOT / "functions" / package).is_dir() and _SOURCES not in self.name else self.name
+
     def start(self) -> Start:
         """Start the handler once. Raises RuntimeError with the output of the process."""
         python, program = packages.ENVIRONMENT / "bin/python", ROOT / "benchmarks/first_call.py"
@@ -89,7 +95,9 @@ def main() -> None:
     artefacts = build(_NOWHERE, STATE / "bench-build.log")
     runtime, powertools = packages.runtime(), packages.powertools()
     variants = _variants(artefacts, runtime, powertools)
-    show("benchmarks.cold_start", _times(variants, _measured(variants)), _sizes(artefacts, powertools))
+    measured = _measured(variants)
+    views.console().print(_times(variants, measured))
+    show("benchmarks.cold_start", _contexts(variants, measured), _sizes(artefacts, powertools))
 
 
 def _variants(artefacts: Path, runtime: Path, powertools: Path) -> list[Variant]:
@@ -140,6 +148,31 @@ def _times(variants: Sequence[Variant], measured: Mapping[str, Sequence[Start]])
     columns = ["start", "median", "minimum", "median CPU", "of bare", "of Powertools"]
     title = f"Cold start, {ROUNDS} rounds. Ratios: of the medians (aims 1.35, 0.85) / minima / median CPU"
     return views.table(title, columns, [_row(variant, measured) for variant in variants])
+
+
+def _contexts(variants: Sequence[Variant], measured: Mapping[str, Sequence[Start]]) -> Table:
+    """Table of the fastest and slowest start of each context: a row for each function would fill pages."""
+    groups = dict[str, list[Variant]]()
+    for one in variants:
+        groups.setdefault(one.group, []).append(one)
+    columns = ["start", "functions", "medians", "of bare", "of Powertools"]
+    title = f"Cold start, {ROUNDS} rounds. Ratios of the medians (aims 1.35, 0.85)"
+    return views.table(title, columns, [_range(name, group, measured) for name, group in groups.items()])
+
+
+def _range(name: str, group: Sequence[Variant], measured: Mapping[str, Sequence[Start]]) -> list[str]:
+    def median(of: str) -> float:
+        return statistics.median(start.clock for start in measured[of])
+
+    own = [median(one.name) for one in group]
+    ratios = [[median(one.name) / median(other) for one in group] for other in (BARE, group[0].beside)]
+    medians = f"{min(own):.0f} to {max(own):.0f} ms" if len(own) > 1 else f"{own[0]:.0f} ms"
+    return [name, str(len(own)), medians, *(_span(ratio) for ratio in ratios)]
+
+
+def _span(ratios: Sequence[float]) -> str:
+    low, high = f"{min(ratios):.2f}", f"{max(ratios):.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _row(variant: Variant, measured: Mapping[str, Sequence[Start]]) -> list[str]:

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Creates the project's two environments: .venv (command line, emulator, tests) and .venv-sam (the SAM CLI, whose pins
-# conflict with the emulator's), unless they are up to date. An argument NAME creates one more: .venv-NAME.
+# Creates the project's environments: .venv (command line, emulator, tests), .venv-sam (the SAM CLI, whose pins conflict
+# with the emulator's) and .venv-runtime (what handlers run with on Lambda), unless they are up to date. An argument NAME
+# creates one more: .venv-NAME.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -70,6 +71,7 @@ make_environment() { # folder, requirements
 
 make_environment .venv requirements/dev.txt
 make_environment .venv-sam requirements/sam.txt
+make_environment .venv-runtime requirements/runtime.txt
 for name in "$@"; do
     make_environment ".venv-$name" "requirements/$name.txt"
 done

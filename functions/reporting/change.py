@@ -22,7 +22,7 @@ class RevisionNotRaised(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one order adds to the reports: 1 order, and `total` (in the currency's minor unit) to the revenue."""
+    """One order's part of the reports: 1 order, and `total` (in the currency's minor unit) to the revenue."""
 
     day: str
     status: str

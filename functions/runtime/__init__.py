@@ -1,1 +1,1 @@
-"""What every function needs: typed environment, Lambda context, AWS clients, tracing."""
+"""Shared parts of every function: typed environment, Lambda context, AWS clients, tracing."""

@@ -39,7 +39,7 @@ class Table:
     """
 
     FRACTIONS: ClassVar[bool] = False
-    """Whether rows hold JSON values of callers, in which a number may be a fraction."""
+    """True if rows hold JSON values of callers, in which a number may be a fraction."""
 
     client: Any
     name: str

@@ -222,7 +222,7 @@ def merged(
 
 
 def _is_newer(standing: Mapping[str, str], note: Mapping[str, str], *, final: bool) -> bool:
-    """Whether a newer import owns the key. A result without a start gives way to a first result only."""
+    """True if a newer import owns the key. A result without a start gives way to a first result only."""
     theirs, own = began(standing), began(note)
     return not "" < theirs < own if final else own < theirs
 

@@ -23,7 +23,7 @@ type InstanceId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{1,100}\Z")
 
 
 class ImportRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to import. By default, the newest file into the stack's own instance.
+    """A file to import. By default, the newest one into the stack's own instance.
 
     key, version_id: of the file. instance_id: use this instance, create none. validate_only: create nothing at all.
     retry_of: key of a result file; only its failed rows run again, without `key` from the file that the result belongs
@@ -87,7 +87,7 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What Initialize decided: the files by version, and what to do with them.
+    """Initialize's decisions: the files by version, and what to do with them.
 
     deleted: ids of the instances being deleted; Connect may list them for a while.
     origin: key of the import's first file, which a retry may take from an earlier import; "" for the source's own.

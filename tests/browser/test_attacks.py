@@ -127,7 +127,7 @@ def test_event_source_of_another_site_gets_no_event(visitor: Page, console: str,
     assert visitor.evaluate(opened, f"{console}/events?page=/runs") == "refused"
 
 
-def test_change_without_a_cookie_is_refused(console: str, things: Things) -> None:
+def test_change_without_a_cookie_is_rejected(console: str, things: Things) -> None:
     sku = things.sku(10)
     host = urlsplit(console).netloc
     body = urlencode({"sku": sku, "pieces": "5", "reason": "x", "who": "x", "token": "0" * 64})
@@ -137,7 +137,7 @@ def test_change_without_a_cookie_is_refused(console: str, things: Things) -> Non
     assert stock.on_hand(things.stack)[sku] == 10
 
 
-def test_token_of_another_console_is_refused(visitor: Page, console: str, things: Things) -> None:
+def test_token_of_another_console_is_rejected(visitor: Page, console: str, things: Things) -> None:
     page, sku = visitor, things.sku(10)
     page.goto(f"{console}/changes/add-stock?sku={sku}")
     page.evaluate("document.querySelector('[name=token]').value = '0'.repeat(64)")

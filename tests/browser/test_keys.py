@@ -40,7 +40,7 @@ def test_dead_version_is_skipped_in_the_name_of_a_person(page: Page, things: Thi
     assert (decision.by, decision.reason) == ("ann", "never wanted")
 
 
-def test_decision_without_a_reason_is_refused(page: Page, things: Things) -> None:
+def test_decision_without_a_reason_is_rejected(page: Page, things: Things) -> None:
     key = things.blocked_key()
     page.goto(f"/changes/retry-command?key={key.pk.removeprefix('TENANT#')}/{key.sk.replace('#', '%23')}")
     page.get_by_label("Why").evaluate("(field) => field.removeAttribute('required')")

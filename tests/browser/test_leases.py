@@ -49,7 +49,7 @@ def test_released_key_runs_the_work_again(page: Page, things: Things) -> None:
     assert work.record(things.stack, own, JOB).status is Status.RELEASED
 
 
-def test_non_json_result_is_refused(page: Page, things: Things) -> None:
+def test_non_json_result_is_rejected(page: Page, things: Things) -> None:
     own = things.abandoned_lease()
     page.goto(f"/changes/resolve-lease?key={own}&work={JOB}")
     page.get_by_label("Result as JSON").fill("{")

@@ -62,7 +62,7 @@ def test_failed_sagas_are_listed_with_their_cause(page: Page, declined: str) -> 
     expect(page.get_by_role("row", name=declined)).to_contain_text("PaymentDeclined")
 
 
-def test_unknown_filter_is_refused_with_an_explanation(page: Page) -> None:
+def test_unknown_filter_is_rejected_with_an_explanation(page: Page) -> None:
     answer = page.goto("/orders?status=Lost")
     assert answer
     assert answer.status == 422

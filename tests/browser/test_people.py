@@ -46,7 +46,7 @@ def test_rejection_from_the_list_ends_the_application(page: Page, things: Things
     assert applications.view(things.stack, own).status == "REJECTED"
 
 
-def test_second_decision_is_refused_with_the_message_of_the_command_line(page: Page, things: Things) -> None:
+def test_second_decision_is_rejected_with_the_message_of_the_command_line(page: Page, things: Things) -> None:
     own = things.review(things.application_in_review())
     page.goto(f"/changes/reject-approval?approval_id={own}")
     approvals.decide(things.stack, own, "approve", "ann")

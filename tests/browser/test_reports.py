@@ -41,7 +41,7 @@ def test_previous_day_is_a_link_away_and_empty(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("No order was created on this day.")
 
 
-def test_invalid_day_is_refused(page: Page) -> None:
+def test_invalid_day_is_rejected(page: Page) -> None:
     page.goto("/reports?date=2026-13-01")
 
     expect(page.locator("main")).to_contain_text("date: '2026-13-01' is not YYYY-MM-DD")

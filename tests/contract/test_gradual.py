@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from samtranslator.model.preferences.deployment_preference_collection import CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST
 
 from stepwise.deployment import gradual
 from stepwise.deployment.gradual import ALARMS, AT_ONCE, CANARY, release_of
@@ -18,6 +19,7 @@ from stepwise.deployment.stages import Deployed, Stage, pairs, stages
 from stepwise.deployment.templates import Template, dump, load
 from stepwise.deployment.translation import translated
 from stepwise.local.deployment import overrides
+from tests.kit.each import each
 from tests.kit.project import ROOT
 from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
@@ -26,6 +28,7 @@ pytestmark = pytest.mark.slow
 REGION = "us-east-1"
 GUIDE = (ROOT / "docs" / "gradual-deployment.md").read_text()
 ALIASES = {f"{name}Alias{gradual.ALIAS}" for name in FUNCTIONS}
+STACKS_WITH_FUNCTIONS = set(gradual.nested(load(ROOT / "template.yaml"))) - {"Foundation", "Observability"}
 SOURCES = ("template.yaml", "stacks", "functions", "layers")
 # Resources that belong to a function, watch it, or allow calling it.
 NO_CALLERS = {
@@ -96,6 +99,14 @@ def test_functions_have_no_alias_by_default() -> None:
     kinds = {body["Type"] for body in translated(TEMPLATE, REGION)["Resources"].values()}
 
     assert kinds.isdisjoint({"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CodeDeploy::DeploymentGroup"})
+
+
+def test_every_role_has_the_permissions_boundary() -> None:
+    boundary = {"Fn::If": ["HasPermissionsBoundary", {"Ref": "PermissionsBoundaryArn"}, {"Ref": "AWS::NoValue"}]}
+
+    for resources in (translated(TEMPLATE, REGION)["Resources"], made("1"), made("1", AT_ONCE)):
+        roles = {name: resources[name]["Properties"] for name in of_kind(resources, "AWS::IAM::Role")}
+        assert [name for name, role in roles.items() if role.get("PermissionsBoundary") != boundary] == []
 
 
 def test_changed_parameter_publishes_every_function(first: dict[str, Any]) -> None:
@@ -234,6 +245,36 @@ def test_all_at_once_needs_no_codedeploy(release: str) -> None:
     assert not [name for name, body in resources.items() if "CodeDeploy" in body["Type"] or "UpdatePolicy" in body]
 
 
+def test_codedeploy_shifts_only_what_takes_orders(tmp_path: Path, release: str) -> None:
+    """Every stack would take the time of its shift after the stacks that it depends on."""
+    shutil.copy(ROOT / "template.yaml", tmp_path)
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
+    shutil.copytree(ROOT / "statemachine", tmp_path / "statemachine")
+    root = load(gradual.write(tmp_path / "template.yaml", release))
+    functions = {
+        name: gradual.of_type(load(tmp_path / place), gradual.FUNCTION).values()
+        for name, place in gradual.nested(root).items()
+    }
+
+    assert {name for name, found in functions.items() if found} == STACKS_WITH_FUNCTIONS
+    for name, found in functions.items():
+        assert all(one["AutoPublishAlias"] == gradual.ALIAS for one in found)
+        assert all(("DeploymentPreference" in one) == (name in gradual.SHIFTED) for one in found)
+
+
+def test_guide_names_the_time_of_the_shift() -> None:
+    root = load(ROOT / "template.yaml")
+    everywhere = gradual.deepest_chain(root, STACKS_WITH_FUNCTIONS)
+
+    assert gradual.deepest_chain(root, gradual.SHIFTED) == ["Ordering"]
+    assert f"`STACKS='{' '.join(everywhere)}'` takes {gradual.minutes(CANARY) * len(everywhere)} minutes" in GUIDE
+
+
+@each("shift", CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST)
+def test_duration_of_a_shift_is_known(shift: str) -> None:
+    assert (gradual.minutes(shift) == 0) == (shift == "AllAtOnce")
+
+
 def test_description_leaves_room_for_the_release(first: dict[str, Any]) -> None:
     described = [first[name]["Properties"]["Description"] for name in of_kind(first, "AWS::Lambda::Function")]
 
@@ -254,20 +295,20 @@ def test_template_is_written_as_read(tmp_path: Path, release: str) -> None:
     assert load(tmp_path / "template.yaml") == template
 
 
-def test_local_stack_settings_are_not_a_stage() -> None:
-    assert set(stages()) == {"default", "dev", "prod"}
+def test_environment_without_a_stack_is_not_a_stage() -> None:
+    assert set(stages()) == {"dev", "prod"}
 
 
 def test_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepwise.deployment.stages.ROOT", tmp_path)
-    told = '[prod.global.parameters]\nstack_name = "stepwise"\n[prod.build.parameters]\nbuild_dir = "built"\n'
+    told = '[prod.global.parameters]\nstack_name = "stepwise-prod"\n[prod.build.parameters]\nbuild_dir = "built"\n'
     (tmp_path / "samconfig.toml").write_text(told)
 
     assert stages()["prod"].built == "built"
 
 
 def test_stage_has_the_parameters_sam_reads() -> None:
-    assert stages()["prod"].parameters == {"LogRetentionDays": "90"}
+    assert stages()["prod"].parameters == {"LogRetentionDays": "90", "DeletionProtection": "true"}
     assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
     with pytest.raises(ValueError, match="B: write NAME=VALUE"):
         pairs(["A=1", "B"])

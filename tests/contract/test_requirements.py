@@ -31,6 +31,10 @@ def test_deployed_packages_are_the_tested_ones(path: Path) -> None:
     assert set(lines(path)) <= set(lines(ROOT / "requirements" / "dev.txt"))
 
 
+def test_runtime_environment_has_the_layers_packages() -> None:
+    assert set(lines(LAYER)) <= set(lines(ROOT / "requirements" / "runtime.txt"))
+
+
 def test_node_packages_are_pinned_without_addresses() -> None:
     packages = read_json(ROOT / "requirements" / "asl-validator" / "package-lock.json")["packages"]
     installed = {path: body for path, body in packages.items() if path}

@@ -335,33 +335,3 @@ def test_mail_subscription_has_no_filter() -> None:
         "AlertEmailSubscription": "AlertsTopic"
     }
     assert [name for name, body in subscriptions.items() if "FilterPolicy" in body] == []
-
-
-def outages() -> list[tuple[str, str, str, str]]:
-    """Rows of docs/scale.md: machine, state, and its attempts after an error and when throttled."""
-    text = (ROOT / "docs" / "scale.md").read_text()
-    return re.findall(r"^\| `([\w-]+)`: `([^`]+)` \| (\d+ tries, [\d,]+ s) \| (\d+ tries, [\d,]+ s) \|$", text, re.M)
-
-
-@each(("machine", "name", "failing", "throttled"), outages())
-def test_outage_guide_lists_the_retries_of_the_definitions(
-    machine: str, name: str, failing: str, throttled: str
-) -> None:
-    (state,) = (
-        state
-        for one in MACHINES.values()
-        if one.path.name == f"{machine}.asl.json"
-        for found, state in one.tasks()
-        if found == name
-    )
-
-    assert [failing, throttled] == [_tries(state, error) for error in ("StoreUnavailable", THROTTLED)]
-
-
-def _tries(state: State, error: str) -> str:
-    (retrier,) = [one for one in state["Retry"] if not {error, "States.ALL"}.isdisjoint(one["ErrorEquals"])][:1]
-    return f"{1 + retrier['MaxAttempts']} tries, {pauses(retrier):,.0f} s"
-
-
-def test_outage_guide_has_rows() -> None:
-    assert len(outages()) == 11

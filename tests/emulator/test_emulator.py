@@ -167,7 +167,7 @@ def test_services_write_only_to_the_emulators_own_directory(port: int) -> None:
         assert [path.name for path in _home(port).rglob("*.pem")] == ["cognito-rsa-key.pem"]
 
 
-def test_taken_port_is_refused_and_names_the_variable_to_change(port: int) -> None:
+def test_taken_port_is_rejected_and_names_the_variable_to_change(port: int) -> None:
     refusal = rf"port {port} is in use.*STEPWISE_PORT"
     with socket.create_server(("127.0.0.1", port)), pytest.raises(LocalStackError, match=refusal):
         emulator.start(port)

@@ -115,7 +115,7 @@ def test_range_request_of_a_version_returns_that_range(ours: Account, wanted: st
     assert part(ours, wanted) == found
 
 
-def test_range_past_the_end_of_a_version_is_refused(ours: Account) -> None:
+def test_range_past_the_end_of_a_version_is_rejected(ours: Account) -> None:
     with pytest.raises(ClientError, match="InvalidRange"):
         part(ours, "bytes=10-12")
 

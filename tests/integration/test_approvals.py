@@ -199,7 +199,7 @@ def test_race_of_decision_and_expiry_has_one_end(start: Callable[..., Release]) 
     assert [release.result["decision"] for release in releases] == [expected[one] for one in found]
 
 
-def test_late_decision_is_refused_before_any_sweep(start: Callable[..., Release]) -> None:
+def test_late_decision_is_rejected_before_any_sweep(start: Callable[..., Release]) -> None:
     release = start()
     release.due(datetime.now(UTC))
 

@@ -61,7 +61,7 @@ def test_placing_twice_is_harmless(stepwise: CommandLine, order: Document, on_ha
     assert on_hand() == 8
 
 
-def test_invalid_order_is_refused_before_it_starts(stepwise: CommandLine, order: Document) -> None:
+def test_invalid_order_is_rejected_before_it_starts(stepwise: CommandLine, order: Document) -> None:
     placed = stepwise("place", "--file", "-", text=json.dumps(order | {"currency": "yen"}))
     assert placed.returncode == 2
     assert "InvalidOrder: currency: " in placed.stderr

@@ -196,7 +196,7 @@ def test_digits_survive_the_round_trip_and_spellings_are_one_request(
     ],
     ids=["repeated", "empty", "gzip", "UTF-16", "two"],
 )
-def test_body_that_is_not_a_single_document_is_refused(client: HttpClient, body: bytes, detail: str) -> None:
+def test_body_that_is_not_a_single_document_is_rejected(client: HttpClient, body: bytes, detail: str) -> None:
     refused = client.send("POST", "/commands", data=body, headers={"Content-Type": "application/json"})
     assert (refused.status_code, refused.json()["errors"][0]["detail"][: len(detail)]) == (400, detail)
 
@@ -303,7 +303,7 @@ def waiting(client: HttpClient) -> dict[str, Json]:
     return found
 
 
-def test_key_of_another_request_is_refused(client: HttpClient, order: Json) -> None:
+def test_key_of_another_request_is_rejected(client: HttpClient, order: Json) -> None:
     key = uuid.uuid4().hex
     assert client.post("/orders", order, key).status_code == 202
 
@@ -457,7 +457,7 @@ def test_every_route_by_scope_under_jwt(under_jwt: Callable[..., HttpClient]) ->
         assert untenanted == (403 if operation.for_tenants else let_in(route)), route
 
 
-def test_token_of_another_issuer_or_an_expired_one_is_refused(under_jwt: Callable[..., HttpClient]) -> None:
+def test_token_of_another_issuer_or_an_expired_one_is_rejected(under_jwt: Callable[..., HttpClient]) -> None:
     client = under_jwt("orders")
     header, payload, signature = client.token.split(".")
     forged = HttpClient(client.url, "", None, f"{header}.{payload}.{signature[::-1]}")

@@ -59,7 +59,7 @@ def test_failed_row_exits_with_1_and_failed_rows_run_again(
     assert [entry["username"] for entry in simulator.requests("CreateUser")] == [second.username]
 
 
-def test_cp932_file_is_refused_with_the_encoding_to_pass(stepwise_import: Import, tmp_path: Path) -> None:
+def test_cp932_file_is_rejected_with_the_encoding_to_pass(stepwise_import: Import, tmp_path: Path) -> None:
     file = tmp_path / "staff.csv"
     (person,) = people(1)
     file.write_bytes(f"{HEADER}\n1,{person.username},{person.password},ﾀﾛｳ,表\n".encode("cp932"))

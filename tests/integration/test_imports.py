@@ -255,7 +255,7 @@ def test_invalid_call_names_the_field(products: ProductImports, fields: dict[str
     assert refused.value.error == "InvalidImport"
 
 
-def test_direct_import_with_too_many_rows_is_refused(products: ProductImports) -> None:
+def test_direct_import_with_too_many_rows_is_rejected(products: ProductImports) -> None:
     with pytest.raises(Refused) as refused:
         products.start(csv_text(map(product, range(1, 1002))), processing_mode="DIRECT")
 

@@ -103,7 +103,7 @@ def test_read_model_is_rebuilt(stack: Stack, tenant: str) -> None:
     assert [item.error.type for item in seen.failed if item.error] == ["NothingPublished"]
 
 
-def test_invalid_input_is_refused_and_nothing_is_written(stack: Stack, tenant: str) -> None:
+def test_invalid_input_is_rejected_and_nothing_is_written(stack: Stack, tenant: str) -> None:
     good = {"bucket": stack.outputs["JobsBucket"], "key": "a"}
     for path, items in (
         (r"items\[1\]\.bucket: must be JobsBucket", [good, {**good, "bucket": "other"}]),

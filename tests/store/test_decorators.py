@@ -320,7 +320,7 @@ def test_function_lease_ends_at_its_deadline(charge: Charge) -> None:
     assert capture(Order(charge.id, 1)) == (AT + timedelta(seconds=4) + MARGIN).isoformat()
 
 
-def test_function_without_a_deadline_is_refused_at_definition(charge: Charge) -> None:
+def test_function_without_a_deadline_is_rejected_at_definition(charge: Charge) -> None:
     def capture(order: Order) -> None:
         raise AssertionError
 

@@ -96,7 +96,7 @@ def test_lease_never_outlasts_the_invocation(charge: Charge) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "k" * 1025, "席" * 342])
-def test_empty_or_oversized_key_is_refused(charge: Charge, key: str) -> None:
+def test_empty_or_oversized_key_is_rejected(charge: Charge, key: str) -> None:
     with pytest.raises(InvalidKey, match="1 to 1024 bytes"):
         replace(charge, id=key).lease()
 
@@ -107,7 +107,7 @@ def test_key_of_1024_bytes_is_accepted(charge: Charge) -> None:
     assert long.status == "IN_PROGRESS"
 
 
-def test_payload_that_is_not_json_is_refused_before_any_write(charge: Charge) -> None:
+def test_payload_that_is_not_json_is_rejected_before_any_write(charge: Charge) -> None:
     with pytest.raises(TypeError):
         charge.lease({"amount": object()})
     assert charge.row is None
@@ -371,7 +371,7 @@ def test_held_work_stays_held_under_any_policy(held: Charge, work: Work) -> None
 
 @every_policy
 @pytest.mark.parametrize("status", ["IN_PROGRESS", "COMPLETED", "FAILED", "UNKNOWN"])
-def test_same_key_with_another_payload_is_refused(charge: Charge, status: str, work: Work) -> None:
+def test_same_key_with_another_payload_is_rejected(charge: Charge, status: str, work: Work) -> None:
     charge.becomes(status)
     before = charge.row
     with pytest.raises(PayloadMismatch, match=charge.key):

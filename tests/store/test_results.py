@@ -211,7 +211,7 @@ def test_step_whose_result_is_not_json_writes_nothing(saga: Saga, result: Any) -
 
 
 @pytest.mark.parametrize("function", ASYNC, ids=lambda function: type(function).__name__)
-def test_async_functions_and_generators_are_refused_before_any_write(charge: Charge, function: Any) -> None:
+def test_async_functions_and_generators_are_rejected_before_any_write(charge: Charge, function: Any) -> None:
     def plain(deadline: datetime) -> str:
         return "done"
 
@@ -395,7 +395,7 @@ def test_error_that_cannot_be_recreated_is_a_stored_failure(charge: Charge) -> N
         charge.under(work).run(must_not_run)
 
 
-def test_key_with_a_lone_surrogate_is_refused(charge: Charge) -> None:
+def test_key_with_a_lone_surrogate_is_rejected(charge: Charge) -> None:
     with pytest.raises(InvalidKey):
         replace(charge, id="o-\ud800").run(must_not_run)
 

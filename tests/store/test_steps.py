@@ -133,7 +133,7 @@ def test_step_record_of_an_older_release_matches(saga: Saga, payload: Document) 
     assert saga.compensate(payload) == {"undone": True}
 
 
-def test_t_with_another_payload_is_refused_and_writes_nothing(saga: Saga) -> None:
+def test_t_with_another_payload_is_rejected_and_writes_nothing(saga: Saga) -> None:
     saga.commit(A)
     before = saga.found()
     with pytest.raises(PayloadMismatch, match=saga.record_key):

@@ -7,10 +7,12 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +32,13 @@ from .templates import FUNCTION, Template, dump, load, of_type
 ALIAS = "live"
 CANARY = "Canary10Percent10Minutes"
 AT_ONCE = "AtOnce"
+# The stacks whose functions CodeDeploy shifts, one after the other: those that take orders. The others move at once.
+SHIFTED = ("Ordering",)
 # The parameter that tells a nested stack the root's name.
 ROOT_NAME = "RootStackName"
 # CodeDeploy rolls back when one of these goes off, and does not start while one is on. All reset automatically.
 ALARMS = ("SagaFailedAlarm", "SagaTimedOutAlarm", "RecoveryFailedAlarm", "FunctionsThrottledAlarm")
+CODE_DEPLOY_ROLE = "CodeDeployRole"
 # Without the state machines' definitions, which are not part of a function's version.
 _SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
@@ -64,7 +69,9 @@ def gradual(
     names = _names(template)
     for properties in of_type(changed, FUNCTION).values():
         properties |= {"AutoPublishAlias": ALIAS, "AutoPublishCodeSha256": release}
-        properties |= {} if shift == AT_ONCE else {"DeploymentPreference": {"Type": shift, "Alarms": names}}
+        properties |= {} if shift == AT_ONCE else {"DeploymentPreference": _preference(shift, names)}
+    if functions and shift != AT_ONCE:
+        resources[CODE_DEPLOY_ROLE] = _code_deploy_role(template)
     # By name, because a reference would be circular: alias, deployment group, alarm, state machine, alias.
     for alarm, name in zip(ALARMS, names, strict=True):
         if alarm in resources:
@@ -72,14 +79,25 @@ def gradual(
     return changed
 
 
-def write(built: Path, release: str, shift: str = CANARY, *, leave: bool = False) -> Path:
-    """Write copies with aliases beside the templates that `sam build` left. Returns the root's."""
+def write(
+    built: Path, release: str, shift: str = CANARY, *, shifted: Collection[str] = SHIFTED, leave: bool = False
+) -> Path:
+    """Write copies with aliases beside the templates that `sam build` left. Returns the root's.
+
+    shifted: logical ids of the nested stacks whose functions CodeDeploy shifts.
+    """
     root = load(built)
     places = nested(root)
     stacks = {name: load(built.parent / place) for name, place in places.items()}
     crossed = crossings(root, stacks)
     changed = {
-        name: gradual(stack, release, shift, leave=leave, elsewhere=parameters_of(name, crossed))
+        name: gradual(
+            stack,
+            release,
+            shift if name in shifted else AT_ONCE,
+            leave=leave,
+            elsewhere=parameters_of(name, crossed),
+        )
         for name, stack in stacks.items()
     }
     whole = gradual(root, release, shift, leave=leave)
@@ -94,6 +112,44 @@ def _beside(file: Path) -> Path:
     return file.with_name(f"gradual-{file.name}")
 
 
+def deepest_chain(root: Template, counted: Collection[str]) -> list[str]:
+    """Return the deepest chain of nested stacks that CloudFormation updates one after the other, first to last.
+
+    counted: those whose number makes a chain long; the others are left out.
+    """
+    waits = {name: _sources(root["Resources"][name]) & set(nested(root)) for name in nested(root)}
+
+    @cache
+    def until(name: str) -> list[str]:
+        before = max((until(other) for other in sorted(waits[name])), key=len, default=[])
+        return [*before, name] if name in counted else before
+
+    return max(map(until, waits), key=len, default=[])
+
+
+def _sources(value: Any) -> set[str]:
+    """Return the resources that a part of a template refers to, or depends on."""
+    match value:
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
+            return {name}
+        case dict():
+            listed = value.get("DependsOn", [])
+            explicit = {listed} if isinstance(listed, str) else set(listed)
+            return explicit.union(*map(_sources, value.values()))
+        case list():
+            return set().union(*map(_sources, value))
+    return set()
+
+
+def minutes(shift: str) -> int:
+    """Return the duration of one of CodeDeploy's configurations, such as Linear10PercentEvery1Minute."""
+    if found := re.fullmatch(r"Canary\d+Percent(\d+)Minutes", shift):
+        return int(found[1])
+    if found := re.fullmatch(r"Linear(\d+)PercentEvery(\d+)Minutes?", shift):
+        return 100 // int(found[1]) * int(found[2])
+    return 0
+
+
 def release_of(template: Template, parameters: Mapping[str, str], attempt: str = "", root: Path = ROOT) -> str:
     """Hash that identifies a release: its sources, all parameters, and the previous attempt if that failed."""
     defaults = {name: str(body.get("Default", "")) for name, body in template["Parameters"].items()}
@@ -104,6 +160,26 @@ def release_of(template: Template, parameters: Mapping[str, str], attempt: str =
 def _names(template: Template) -> list[dict[str, str]]:
     root = ROOT_NAME if ROOT_NAME in template.get("Parameters", {}) else "AWS::StackName"
     return [{"Fn::Sub": f"${{{root}}}-{alarm}"} for alarm in ALARMS]
+
+
+def _preference(shift: str, alarms: list[dict[str, str]]) -> dict[str, Any]:
+    return {"Type": shift, "Alarms": alarms, "Role": {"Fn::GetAtt": [CODE_DEPLOY_ROLE, "Arn"]}}
+
+
+def _code_deploy_role(template: Template) -> dict[str, Any]:
+    """Return the role of CodeDeploy, with the boundary of the others. SAM would create one without."""
+    trusted = {"Effect": "Allow", "Principal": {"Service": "codedeploy.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    policy = "arn:${AWS::Partition}:iam::aws:policy/service-role/AWSCodeDeployRoleForLambda"
+    roles = of_type(template, "AWS::IAM::Role").values()
+    boundaries = [role["PermissionsBoundary"] for role in roles if "PermissionsBoundary" in role]
+    return {
+        "Type": "AWS::IAM::Role",
+        "Properties": {
+            "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [trusted]},
+            "ManagedPolicyArns": [{"Fn::Sub": policy}],
+            **({"PermissionsBoundary": boundaries[0]} if boundaries else {}),
+        },
+    }
 
 
 def _led(
@@ -151,7 +227,9 @@ def _arns(resource: Any, functions: frozenset[str], elsewhere: frozenset[str]) -
     return [resource] if alias == resource else [resource, alias]
 
 
-def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -> int:
+def deploy(
+    stage: Stage, shift: str, given: Mapping[str, str], *, shifted: Collection[str] = SHIFTED, leave: bool = False
+) -> int:
     """Build, and deploy with these parameters. Returns the exit status of `sam`."""
     said = {**stage.parameters, **given}
     standing, attempt = _standing(stage)
@@ -161,7 +239,11 @@ def deploy(stage: Stage, shift: str, given: Mapping[str, str], *, leave: bool) -
         return status
     built = ROOT / stage.built / "template.yaml"
     release = release_of(load(built), {**standing, **said}, attempt)
-    file = write(built, release, shift, leave=leave)
+    file = write(built, release, shift, shifted=shifted, leave=leave)
+    if shift != AT_ONCE:
+        chain = deepest_chain(load(built), shifted)
+        sys.stdout.write(f"CodeDeploy shifts for {minutes(shift) * len(chain)} minutes: {', then '.join(chain)}\n")
+        sys.stdout.flush()
     chosen = ["--parameter-overrides", *overrides(said)] if said else []
     return _sam("deploy", stage, "--template-file", str(file), *chosen)
 
@@ -193,10 +275,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("stage", choices=stages())
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
     parser.add_argument("--shift", choices=[*CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST, AT_ONCE], default=CANARY)
+    parser.add_argument("--stacks", default=" ".join(SHIFTED), help="nested stacks that CodeDeploy shifts")
     parser.add_argument("--leave", action="store_true", help="the first step towards a deployment without aliases")
     chosen = parser.parse_intermixed_args(arguments)
+    shifted = chosen.stacks.split()
+    if unknown := set(shifted) - set(nested(load(ROOT / "template.yaml"))):
+        parser.error(f"--stacks: template.yaml has no nested stack {', '.join(sorted(unknown))}")
     try:
-        return deploy(stages()[chosen.stage], chosen.shift, pairs(chosen.parameters), leave=chosen.leave)
+        return deploy(
+            stages()[chosen.stage], chosen.shift, pairs(chosen.parameters), shifted=shifted, leave=chosen.leave
+        )
     except (BotoCoreError, ClientError, ValueError) as error:
         parser.error(str(error))
 

@@ -185,7 +185,7 @@ def test_ended_application_creates_nothing_and_undoes_everything(world: AccountW
     assert status(world) == ended
 
 
-def test_second_identical_customer_is_refused_until_the_first_is_removed(
+def test_second_identical_customer_is_rejected_until_the_first_is_removed(
     world: AccountWorld,
 ) -> None:
     world.submit("a-2", "ada  lovelace")
@@ -198,7 +198,7 @@ def test_second_identical_customer_is_refused_until_the_first_is_removed(
     assert world.call("RegisterCustomer", of="a-2") == {"status": "Registered"}
 
 
-def test_unsubmitted_application_is_refused(world: AccountWorld) -> None:
+def test_unsubmitted_application_is_rejected(world: AccountWorld) -> None:
     with pytest.raises(ApplicationNotFound, match=r"application\.id"):
         world.call("RegisterCustomer", of="a-9")
     world.call(*BACKWARD, of="a-9")

@@ -146,13 +146,13 @@ def test_document_accepts_the_cursor_of_every_valid_s3_key(sign: str) -> None:
 @pytest.mark.slow
 @every_listing
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"no JSON", b"[" * 1400, b"{}", b"1", b"null", b"[]", b"[[]]"])
-def test_garbage_is_refused(listing: Listing, own: Any, content: bytes) -> None:
+def test_garbage_is_rejected(listing: Listing, own: Any, content: bytes) -> None:
     assert refused(listing, own, encoded(content))
     assert refused(listing, own, "A")
 
 
 @every_listing
-def test_cursor_of_another_list_is_refused(listing: Listing, own: Any) -> None:
+def test_cursor_of_another_list_is_rejected(listing: Listing, own: Any) -> None:
     for other in LISTINGS:
         if other is not listing:
             assert refused(listing, own, other.cursor(*listing.own))
@@ -160,12 +160,12 @@ def test_cursor_of_another_list_is_refused(listing: Listing, own: Any) -> None:
 
 
 @every_listing
-def test_cursor_of_another_tenant_is_refused(listing: Listing, own: Any) -> None:
+def test_cursor_of_another_tenant_is_rejected(listing: Listing, own: Any) -> None:
     assert refused(listing, own, listing.cursor(*listing.own, tenant_code="tenant2"))
 
 
 @every_listing
-def test_cursor_position_of_other_types_is_refused(listing: Listing, own: Any) -> None:
+def test_cursor_position_of_other_types_is_rejected(listing: Listing, own: Any) -> None:
     wrong: list[Any] = [None, True, 1.5, [], {}, {"S": "x"}, 1 if isinstance(listing.own[0], str) else "x"]
     places = [[one, *listing.own[1:]] for one in wrong] + [listing.own[1:], [*listing.own, "x"]]
 
@@ -173,12 +173,12 @@ def test_cursor_position_of_other_types_is_refused(listing: Listing, own: Any) -
 
 
 @every_listing
-def test_cursor_position_that_the_list_cannot_have_is_refused(listing: Listing, own: Any) -> None:
+def test_cursor_position_that_the_list_cannot_have_is_rejected(listing: Listing, own: Any) -> None:
     assert all(refused(listing, own, listing.cursor(*place)) for place in listing.wrong)
 
 
 @pytest.mark.parametrize("listing", LISTINGS[:3], ids=lambda one: one.route)
-def test_cursor_position_refused_by_dynamodb_is_refused(
+def test_cursor_position_refused_by_dynamodb_is_rejected(
     listing: Listing, own: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The emulator accepts every ExclusiveStartKey."""

@@ -28,7 +28,7 @@ def place(**changed: Any) -> int:
     return orders.place_order(request, OWN).status
 
 
-def test_same_order_may_be_placed_again_but_a_different_one_is_refused(machines: Machines) -> None:
+def test_same_order_may_be_placed_again_but_a_different_one_is_rejected(machines: Machines) -> None:
     assert place() == place(order_id="o-2") == 202
     assert json.loads(machines.executions["o-2"]["input"])["order_id"] == "o-2"
     with pytest.raises(Problem) as refused:
@@ -36,7 +36,7 @@ def test_same_order_may_be_placed_again_but_a_different_one_is_refused(machines:
     assert (refused.value.answer.status, refused.value.answer.body["type"].rpartition(":")[2]) == (409, "OrderReused")
 
 
-def test_order_is_not_refused_if_its_execution_is_not_visible_yet(
+def test_order_is_not_rejected_if_its_execution_is_not_visible_yet(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DescribeExecution is eventually consistent, and the answer to an Idempotency-Key is kept for two days."""

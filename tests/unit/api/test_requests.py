@@ -99,7 +99,7 @@ def test_token_groups_are_parsed_strictly(claims: Any, groups: list[str]) -> Non
 
 @pytest.mark.parametrize("text", ["null", "undefined", "None"])
 @pytest.mark.parametrize("name", ["X-Tenant-Code", "Idempotency-Key"])
-def test_empty_header_is_refused(name: str, text: str) -> None:
+def test_empty_header_is_rejected(name: str, text: str) -> None:
     given = event("handle_request_task")
 
     errors = refused(having(given, **{name.lower().replace("-", "_"): text}), 400)
@@ -112,7 +112,7 @@ def test_orders_have_no_tenant() -> None:
     assert parsed(authorized(event("handle_request"), jwt())).tenant_code == ""
 
 
-def test_without_an_authorizer_every_request_is_refused() -> None:
+def test_without_an_authorizer_every_request_is_rejected() -> None:
     assert refused(authorized(event(), {}), 403) is None
 
 
@@ -178,7 +178,7 @@ def test_binary_body_is_accepted() -> None:
     assert refused({**given, "body": "%", "isBase64Encoded": True}, 400)
 
 
-def test_other_content_type_is_refused() -> None:
+def test_other_content_type_is_rejected() -> None:
     assert refused(having(event("handle_request"), content_type="text/plain"), 415) is None
     assert parsed(having(event("handle_request"), content_type="Application/JSON; charset=utf-8")).body
 

@@ -33,7 +33,7 @@ def test_tenant_may_name_its_own_objects(created: list[Any]) -> None:
     "key",
     ["tenant2/a.bin", "a.bin", "tenant1", "tenant10/a.bin", "/tenant1/a.bin", "tenant1/../tenant2/a", "TENANT1/a"],
 )
-def test_object_of_another_tenant_is_refused_with_its_path(created: list[Any], key: str) -> None:
+def test_object_of_another_tenant_is_rejected_with_its_path(created: list[Any], key: str) -> None:
     with pytest.raises(Problem) as refused:
         create("tenant1/a.bin", key)
 

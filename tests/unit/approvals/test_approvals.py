@@ -68,7 +68,7 @@ def test_decision_is_written_once_and_reaches_the_state(world: ApprovalWorld, de
     assert not world.table.owed()
 
 
-def test_repeated_decision_keeps_the_first_and_another_is_refused(world: ApprovalWorld) -> None:
+def test_repeated_decision_keeps_the_first_and_another_is_rejected(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve", comment="first")
     before = world.approval
@@ -474,7 +474,7 @@ def test_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -> 
     assert world.sweep()["cancelled"] == 1
 
 
-def test_name_is_refused_to_another_execution_for_90_days(world: ApprovalWorld) -> None:
+def test_name_is_rejected_to_another_execution_for_90_days(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
     world.send()

@@ -136,7 +136,7 @@ def test_stream_batch_stops_at_its_first_failure() -> None:
 
 
 @pytest.mark.parametrize("event", [None, {}, {"Records": 1}, {"Records": [1]}])
-def test_event_that_is_not_a_batch_is_refused(event: Any) -> None:
+def test_event_that_is_not_a_batch_is_rejected(event: Any) -> None:
     with pytest.raises(InvalidEvent, match=r"^Records: "):
         parse_records(event)
 

@@ -338,7 +338,7 @@ def test_retry_takes_all_dead_versions_in_order(world: World) -> None:
     assert world.gate().turn == 2
 
 
-def test_nothing_to_retry_or_skip_is_refused(world: World) -> None:
+def test_nothing_to_retry_or_skip_is_rejected(world: World) -> None:
     with pytest.raises(NotBlocked):
         list(world.gates.retry(world.attempt(1).key, "me", "why", START))
     with pytest.raises(NotBlocked):
@@ -457,7 +457,7 @@ def test_failing_target_is_recorded_while_the_machine_retries(shown: World, shel
     assert "error" not in shown.command(1)
 
 
-def test_unknown_target_is_refused(shown: World) -> None:
+def test_unknown_target_is_rejected(shown: World) -> None:
     shown.publish(order())
 
     with pytest.raises(InvalidCommand, match=r"^target: "):

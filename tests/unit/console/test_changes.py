@@ -145,7 +145,7 @@ def test_refused_change_says_why_and_keeps_the_fields(made: Made) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "0" * 64])
-def test_change_without_its_token_is_refused(made: Made, token: str) -> None:
+def test_change_without_its_token_is_rejected(made: Made, token: str) -> None:
     browser = Browser(application(made))
     browser.ask()
 
@@ -163,7 +163,7 @@ def test_form_of_an_earlier_start_is_shown_again_with_its_fields(made: Made) -> 
     assert 'value="why"' in found.text
 
 
-def test_token_of_another_browser_is_refused(made: Made) -> None:
+def test_token_of_another_browser_is_rejected(made: Made) -> None:
     app = application(made)
     one, other = Browser(app), Browser(app)
     one.ask()
@@ -183,7 +183,7 @@ def test_change_of_an_undeployed_context_does_not_exist(made: Made) -> None:
     assert Browser(application(made, needs=("TasksTable",))).ask().status == 404
 
 
-def test_oversized_form_is_refused(made: Made) -> None:
+def test_oversized_form_is_rejected(made: Made) -> None:
     browser = Browser(application(made))
     browser.ask()
 

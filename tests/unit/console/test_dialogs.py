@@ -110,7 +110,7 @@ def test_dialog_names_the_version_of_its_button(dead: DeadKey, skips: Starlette)
 
 
 @pytest.mark.parametrize("version", ["", "five"])
-def test_skip_that_names_no_version_is_refused(dead: DeadKey, skips: Starlette, version: str) -> None:
+def test_skip_that_names_no_version_is_rejected(dead: DeadKey, skips: Starlette, version: str) -> None:
     assert (Dialog(skips, SKIP).confirm(version=version).status, dead.turn) == (422, 5)
 
 
@@ -134,7 +134,7 @@ def record(stack: Stack) -> LeaseRecord:
     [(leases.RELEASE, {}), (leases.RESOLVE, {"outcome": "it succeeded with this result", "value": '"other"'})],
     ids=lambda one: one.name if isinstance(one, Change) else "",
 )
-def test_decision_on_already_decided_work_is_refused(leased: Stack, change: Change, fields: dict[str, str]) -> None:
+def test_decision_on_already_decided_work_is_rejected(leased: Stack, change: Change, fields: dict[str, str]) -> None:
     dialog = Dialog(served(change, leased), f"/changes/{change.name}?key=j-1&work={work.JOB}")
     work.operations(leased).complete(record(leased), "done", by="ben", reason="looked")
     found = dialog.confirm(**fields)

@@ -38,11 +38,11 @@ def test_local_host_names_are_accepted(host: str) -> None:
         "",
     ],
 )
-def test_foreign_name_resolving_to_this_machine_is_refused(host: str) -> None:
+def test_foreign_name_resolving_to_this_machine_is_rejected(host: str) -> None:
     assert refused(get(GUARDED, "/", host=host))
 
 
-def test_request_without_host_is_refused() -> None:
+def test_request_without_host_is_rejected() -> None:
     assert refused(get(GUARDED, "/", host=""))
 
 
@@ -78,11 +78,11 @@ def test_form_of_the_console_is_accepted() -> None:
     ],
     ids=str,
 )
-def test_form_of_another_page_is_refused(headers: dict[str, str]) -> None:
+def test_form_of_another_page_is_rejected(headers: dict[str, str]) -> None:
     assert refused(post(GUARDED, "/changes/x", {}, **headers))
 
 
-def test_change_without_origin_is_refused() -> None:
+def test_change_without_origin_is_rejected() -> None:
     assert refused(request(GUARDED, "POST", "/changes/x"))
 
 

@@ -122,7 +122,7 @@ def test_variables_of_one_stack_are_those_of_its_functions(tmp_path: Path) -> No
         ("  Days: {Type", "  Weeks: {Type", r"others\.yaml: its parameters are not those that the root passes"),
     ],
 )
-def test_stacks_with_different_shared_parts_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_stacks_with_different_shared_parts_are_rejected(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         application(tmp_path, OTHERS.replace(old, new, 1))
 
@@ -133,7 +133,8 @@ def test_aliases_per_file_match_those_of_the_whole(tmp_path: Path, leave: bool) 
     shutil.copy(ROOT / "template.yaml", tmp_path)
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
 
-    written = flat(write(tmp_path / "template.yaml", "release", leave=leave))
+    template = tmp_path / "template.yaml"
+    written = flat(write(template, "release", shifted=nested(load(template)), leave=leave))
 
     assert written == gradual(flat(ROOT / "template.yaml"), "release", leave=leave)
 

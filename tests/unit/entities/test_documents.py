@@ -91,7 +91,7 @@ def test_copy_fits_wherever_its_row_was_accepted() -> None:
     Change(KEY, row(10**9 + 1, {}), written.row(AT.isoformat())).check_replaced(10**9)
 
 
-def test_copy_that_does_not_fit_is_refused() -> None:
+def test_copy_that_does_not_fit_is_rejected() -> None:
     large = {**row(1, {}), "attributes": to_value({"a": ["x" * 100_000] * 4 + ["x" * 9_600]}, fractions=True)}
 
     with pytest.raises(AttributesTooLarge, match="history"):

@@ -106,7 +106,7 @@ BAD: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("document", "path"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_invalid_command_is_refused_with_the_path_of_its_field(document: Any, path: str) -> None:
+def test_invalid_command_is_rejected_with_the_path_of_its_field(document: Any, path: str) -> None:
     with pytest.raises(InvalidCommand) as caught:
         parse(document)
 
@@ -115,10 +115,6 @@ def test_invalid_command_is_refused_with_the_path_of_its_field(document: Any, pa
     assert ": " in message
     assert message.encode()
     assert len(message) < 300
-
-
-def test_at_least_forty_kinds_are_tested() -> None:
-    assert len({name for name, *_ in BAD}) >= 40
 
 
 def test_refused_command_writes_nothing(world: World) -> None:

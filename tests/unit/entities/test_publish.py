@@ -173,7 +173,7 @@ def test_synchronous_command_waits_for_no_older_one(world: World) -> None:
     assert world.publish(order(2, mode="sync"))["status"] == "finished"
 
 
-def test_synchronous_command_is_refused_for_its_resulting_document(world: World) -> None:
+def test_synchronous_command_is_rejected_for_its_resulting_document(world: World) -> None:
     large = {"a": "x" * 90_000}
     for version in range(1, 4):
         world.publish(order(version, mode="sync", merge=True, attributes={f"a{version}": large}))
@@ -332,7 +332,7 @@ def test_publish_with_a_gate_from_before_a_skip_raises_the_cause(
 
 
 @pytest.mark.parametrize("move", ["retry", "skip"])
-def test_decision_on_a_skipped_version_is_refused_and_listed(skipped: Callable[[str], World], move: str) -> None:
+def test_decision_on_a_skipped_version_is_rejected_and_listed(skipped: Callable[[str], World], move: str) -> None:
     world = skipped("before the skip")
     row, key = world.command(2), world.gate().key
 

@@ -24,22 +24,22 @@ class Sale(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("first: must not be after last")
 
 
-def test_inconsistent_attributes_are_refused_with_the_reason() -> None:
+def test_inconsistent_attributes_are_rejected_with_the_reason() -> None:
     with pytest.raises(InvalidCommand, match="first: must not be after last"):
         EntityType("SALE", schema=Sale).check({"first": 2, "last": 1})
 
 
-def test_type_registered_twice_is_refused() -> None:
+def test_type_registered_twice_is_rejected() -> None:
     with pytest.raises(DuplicateRegistration, match="SHOP"):
         Types([EntityType("SHOP"), EntityType("SHOP")], [])
 
 
-def test_target_named_twice_is_refused() -> None:
+def test_target_named_twice_is_rejected() -> None:
     with pytest.raises(DuplicateRegistration, match="SHOP"):
         Types([EntityType("SHOP", targets=("map", "map"))], ["map"])
 
 
-def test_unknown_target_is_refused() -> None:
+def test_unknown_target_is_rejected() -> None:
     with pytest.raises(UnknownTarget, match="SHOP has no such target: atlas"):
         Types([EntityType("SHOP", targets=("map", "atlas"))], ["map"])
 

@@ -49,7 +49,7 @@ both_modes = pytest.mark.parametrize("mode", ["DIRECT", "STEP_FUNCTION"])
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_file_in_another_encoding_is_refused_entirely(
+def test_file_in_another_encoding_is_rejected_entirely(
     world: ImportWorld, mode: str, content: bytes, options: dict[str, Any], message: str
 ) -> None:
     refused = imported(world, content, mode, options=options)

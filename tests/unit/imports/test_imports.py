@@ -66,7 +66,7 @@ def test_every_row_has_one_outcome_in_file_order(world: ImportWorld, mode: str) 
 
 @both_modes
 @pytest.mark.parametrize(("option", "succeeded"), [("refuse", ["2"]), ("last", ["2", "4"])])
-def test_duplicate_keys_are_refused(world: ImportWorld, mode: str, option: str, succeeded: list[str]) -> None:
+def test_duplicate_keys_are_rejected(world: ImportWorld, mode: str, option: str, succeeded: list[str]) -> None:
     content = HEADER + row(1) + row(2) + row(1) + row(1, name="last")
     import_id = imported(world, content, mode, options={"duplicates": option})
 
@@ -76,7 +76,7 @@ def test_duplicate_keys_are_refused(world: ImportWorld, mode: str, option: str, 
 
 
 @both_modes
-def test_all_or_nothing_runs_no_row_if_one_is_refused(world: ImportWorld, mode: str) -> None:
+def test_all_or_nothing_runs_no_row_if_one_is_rejected(world: ImportWorld, mode: str) -> None:
     import_id = imported(world, text(1, "x", 3), mode, options={"all_or_nothing_validation": True})
 
     assert (world.row(import_id)["status"], world.counts(import_id)) == ("FAILED", (3, 0, 1, 2))
@@ -94,7 +94,7 @@ def test_failed_import_has_no_stored_row(world: ImportWorld, mode: str) -> None:
 
 
 @both_modes
-def test_only_an_oversized_row_is_refused(world: ImportWorld, mode: str) -> None:
+def test_only_an_oversized_row_is_rejected(world: ImportWorld, mode: str) -> None:
     content = HEADER + row(1) + f"p2,{'n' * codes.MAX_ROW},tea,1,JPY\n" + row(3)
     import_id = imported(world, content, mode)
 
@@ -103,7 +103,7 @@ def test_only_an_oversized_row_is_refused(world: ImportWorld, mode: str) -> None
 
 
 @both_modes
-def test_row_behind_an_unfinished_command_is_refused(world: ImportWorld, mode: str) -> None:
+def test_row_behind_an_unfinished_command_is_rejected(world: ImportWorld, mode: str) -> None:
     world.commands.publish(product(1, sk="PRODUCT#p1", code="p1"))
     import_id = imported(world, text(1), mode)
 
@@ -283,7 +283,7 @@ def test_tenants_may_choose_the_same_id(world: ImportWorld) -> None:
         ("options", {"all_or_nothing_validation": True}),
     ],
 )
-def test_other_request_with_the_id_of_an_import_is_refused(world: ImportWorld, field: str, value: object) -> None:
+def test_other_request_with_the_id_of_an_import_is_rejected(world: ImportWorld, field: str, value: object) -> None:
     world.upload(text(2), "files/b.csv")
     given = {"key": world.upload(text(1)), "import_id": ID}
     world.create(**given)
@@ -300,7 +300,7 @@ def test_two_retries_do_not_run_concurrently(world: ImportWorld) -> None:
         world.create(retry_of=first)
 
 
-def test_retry_of_an_import_with_expiring_records_is_refused(world: ImportWorld) -> None:
+def test_retry_of_an_import_with_expiring_records_is_rejected(world: ImportWorld) -> None:
     first = world.run(text("x"))
     world.now = world.now.replace(year=world.now.year + 1)
 
@@ -355,7 +355,7 @@ def test_corrected_file_is_utf_8_whatever_the_first_one_was(world: ImportWorld) 
     assert (names, world.counts(again)) == ({"煎茶", "番茶"}, (2, 2, 0, 0))
 
 
-def test_type_that_no_file_can_hold_is_refused() -> None:
+def test_type_that_no_file_can_hold_is_rejected() -> None:
     world = ImportWorld(dynamodb.client(), Types([EntityType("PRODUCT")], []))
 
     with pytest.raises(InvalidImport, match=r"^type: "):
@@ -363,7 +363,7 @@ def test_type_that_no_file_can_hold_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("parse", "field"), [(parse_create, "key"), (parse_stop, "by")])
-def test_lone_surrogate_is_refused(parse: Any, field: str) -> None:
+def test_lone_surrogate_is_rejected(parse: Any, field: str) -> None:
     given = {"tenant_code": "tenant1", "import_id": "0" * 32, field: "\ud800.csv"}
 
     with pytest.raises(InvalidImport, match=rf"^{field}: "):
@@ -380,7 +380,7 @@ def test_large_results_are_written_in_parts(world: ImportWorld, monkeypatch: pyt
     assert len(world.files.read(writer.close()).splitlines()) == 60_000
 
 
-def test_file_with_too_many_rows_is_refused(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_with_too_many_rows_is_rejected(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "MAX_ROWS", 2)
     import_id = world.run(text(1, 2, 3))
 

@@ -87,7 +87,7 @@ def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:
 
 
 @pytest.mark.parametrize("load", ["load", "cut_off"])
-def test_loaded_file_is_no_longer_refused(world: ImportWorld, monkeypatch: pytest.MonkeyPatch, load: str) -> None:
+def test_loaded_file_is_no_longer_rejected(world: ImportWorld, monkeypatch: pytest.MonkeyPatch, load: str) -> None:
     """The file is deleted between two concurrent calls."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
 
@@ -103,7 +103,7 @@ def test_loaded_file_is_no_longer_refused(world: ImportWorld, monkeypatch: pytes
     assert world.counts(import_id) == (1, 0, 0, 1)
 
 
-def test_running_rows_are_no_longer_refused(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_rows_are_no_longer_rejected(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first file is deleted between two concurrent calls, so only the later one finds a row with another key."""
     first = world.create(_FILE, processing_mode="STEP_FUNCTION")
     world.load(first)

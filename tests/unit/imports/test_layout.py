@@ -40,7 +40,7 @@ def refusal(row: bytes, header: bytes = HEADER, encoding: Encoding = UTF_8) -> t
         (b"\xff\xff,name", "NotUtf8", ""),
     ],
 )
-def test_invalid_header_is_refused(header: bytes, code: str, column: str) -> None:
+def test_invalid_header_is_rejected(header: bytes, code: str, column: str) -> None:
     with pytest.raises(FileRefused) as refused:
         layout(header)
 
@@ -92,7 +92,7 @@ def test_cp932_row_is_read_as_cp932() -> None:
     assert refusal("p1,煎茶,tea,1,JPY".encode("cp932"), encoding=CP932) is None
 
 
-def test_oversized_row_and_duplicate_key_are_refused() -> None:
+def test_oversized_row_and_duplicate_key_are_rejected() -> None:
     own = layout()
 
     assert own.row(1, None).refusal.code == "RowTooLong"  # type: ignore[union-attr]

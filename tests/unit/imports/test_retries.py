@@ -47,7 +47,7 @@ def test_unprocessed_row_keeps_its_key(world: ImportWorld, processing_mode: str)
 
 
 @both_modes
-def test_row_missing_in_the_first_file_is_refused(world: ImportWorld, processing_mode: str) -> None:
+def test_row_missing_in_the_first_file_is_rejected(world: ImportWorld, processing_mode: str) -> None:
     retry = retried(world, f"row,{HEADER}2,{row('p2')}", cut_off(world, HEADER + row("p1")), processing_mode)
 
     assert [cells[:3] for cells in world.result(retry, "failed")] == [["2", "NotAllowed", "code"]]

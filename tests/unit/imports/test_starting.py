@@ -34,6 +34,6 @@ def test_import_run_by_a_call_has_no_machine(world: ImportWorld) -> None:
     assert started(world, world.create(FILE, processing_mode="DIRECT"))[1] == []
 
 
-def test_unknown_import_is_refused(world: ImportWorld) -> None:
+def test_unknown_import_is_rejected(world: ImportWorld) -> None:
     with pytest.raises(InvalidImport, match=r"^import_id: no such import"):
         started(world, "0" * 32)

@@ -85,7 +85,7 @@ def test_child_has_the_lifetime_of_the_zip_records(world: World) -> None:
     assert world.found(world.trigger(key, 1)).values["record_days"] == 30
 
 
-def test_loaded_child_is_no_longer_refused(world: World) -> None:
+def test_loaded_child_is_no_longer_rejected(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     child = world.trigger(key, 1)

@@ -87,7 +87,7 @@ def test_cancel_bars_a_charge_in_progress(gateway: GatewayClient) -> None:
     assert counts(gateway, "o-1") == (0, 0)
 
 
-def test_canceled_key_is_refused(gateway: GatewayClient) -> None:
+def test_canceled_key_is_rejected(gateway: GatewayClient) -> None:
     gateway.cancel("o-1")
     response = gateway.charge("o-1", 3000)
 
@@ -112,7 +112,7 @@ def test_every_error_names_the_key(gateway: GatewayClient, status: int) -> None:
     assert (response.status, response.document["key"]) == (status, {409: "canceled", 422: "used"}.get(status, "o-1"))
 
 
-def test_key_with_another_body_is_refused(gateway: GatewayClient) -> None:
+def test_key_with_another_body_is_rejected(gateway: GatewayClient) -> None:
     gateway.charge("o-1", 3000)
     response = gateway.charge("o-1", 3001)
 
@@ -209,7 +209,7 @@ def test_key_may_contain_any_visible_characters(gateway: GatewayClient, key: str
         ("GET", "/_simulator/nothing", 404),
     ],
 )
-def test_unknown_path_or_method_is_refused(gateway: GatewayClient, method: str, path: str, status: int) -> None:
+def test_unknown_path_or_method_is_rejected(gateway: GatewayClient, method: str, path: str, status: int) -> None:
     assert gateway.send(method, path).status == status
 
 
@@ -255,7 +255,7 @@ def test_ledger_lists_every_charge_with_its_order(gateway: GatewayClient) -> Non
 
 
 @pytest.mark.parametrize("wrong", ["", "wrong", SECRET.upper(), f"{SECRET} "])
-def test_request_without_an_accepted_secret_is_refused_and_does_nothing(gateway: GatewayClient, wrong: str) -> None:
+def test_request_without_an_accepted_secret_is_rejected_and_does_nothing(gateway: GatewayClient, wrong: str) -> None:
     gateway.charge("o-1", 3000)
     stranger = replace(gateway, secret=wrong)
     responses = [stranger.charge("o-2", 1), stranger.lookup("o-1"), stranger.cancel("o-1")]
@@ -288,7 +288,7 @@ def test_simulator_without_a_secret_rejects_everyone() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"secret": ""}', b'{"secret": "x", "old": "y"}'])
-def test_rotation_to_no_secret_is_refused(gateway: GatewayClient, body: bytes) -> None:
+def test_rotation_to_no_secret_is_rejected(gateway: GatewayClient, body: bytes) -> None:
     assert gateway.send("POST", "/_simulator/secret", body).status == 400
     assert gateway.lookup("o-1").status == 404
 

@@ -2,15 +2,10 @@
 
 import io
 import json
-from collections.abc import Iterator
 from datetime import timedelta
-from functools import cache
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
-from moto.core import errors
 
 from commands.requests import parse_retry, parse_skip
 from entities.catalog import CatalogBucket
@@ -89,15 +84,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    # moto reads a service's errors for each error that it returns.
-    monkeypatch.setattr(errors, "ErrorLookupFactory", cache(errors.ErrorLookupFactory))
-    with mock_aws():
-        s3 = boto3.client("s3", region_name="us-east-1")
-        s3.create_bucket(Bucket="catalog")
-        yield Desk(s3)
+def desk(aws: Any) -> Desk:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="catalog")
+    return Desk(s3)
 
 
 @pytest.mark.parametrize("text", ["tenant1/PRODUCT#tea-01", "TENANT#tenant1/PRODUCT#tea-01"])
@@ -109,7 +99,7 @@ def test_key_is_named_by_tenant_and_sk(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "field"), [("", "pk"), ("tenant1", "sk"), ("a b/ORDER#1", "pk"), ("tenant1/ORDER#1@2", "sk")]
 )
-def test_invalid_key_is_refused_with_its_field(text: str, field: str) -> None:
+def test_invalid_key_is_rejected_with_its_field(text: str, field: str) -> None:
     with pytest.raises(InvalidCommand, match=f"^{field}: "):
         commands.parse_key(text)
 
@@ -292,7 +282,7 @@ def test_key_that_does_not_fit_its_target_does_not_stop_others(desk: Desk) -> No
     assert (rebuilt, [(one.key, one.cause) for one in failed]) == (9, [(KEY, "KeyError: 'category'")])
 
 
-def test_unknown_target_is_refused_with_the_known_ones(desk: Desk) -> None:
+def test_unknown_target_is_rejected_with_the_known_ones(desk: Desk) -> None:
     with pytest.raises(NoSuchTarget, match="no target atlas; there are catalog, products"):
         targets.rebuild(desk.stack, desk.world.tables, KEY, "atlas")
 

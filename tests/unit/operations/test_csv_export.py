@@ -61,7 +61,7 @@ def test_only_a_guarded_row_loses_its_apostrophes(guard: str, code: str, name: s
     assert layout().row(1, row.replace(b"'-a", b"a")).name == name
 
 
-def test_invalid_guard_is_refused() -> None:
+def test_invalid_guard_is_rejected() -> None:
     refusal = layout().row(1, b"a,x,tea,1,JPY,,,yes").refusal
 
     assert refusal

@@ -10,10 +10,10 @@ from botocore.exceptions import ClientError
 
 from idempotency import Step, StepStore
 from ordering.definition import ORDER_SAGA, STEPS
-from ordering.inventory.table import InventoryTable
-from ordering.order import parse_order
-from ordering.orders.table import OrdersTable
-from ordering.payments.table import PaymentsTable
+from ordering.orders import OrdersTable
+from ordering.payments import PaymentsTable
+from ordering.requests import parse_order
+from ordering.stock import InventoryTable
 from stepwise.operations import orders
 from stepwise.operations.recovery import NothingToRecover, NotTheOrder, recover, redrive
 from stepwise.operations.stack import Stack
@@ -203,7 +203,7 @@ def test_partly_completed_saga_continues(desk: Desk, names: list[str]) -> None:
     assert desk.recoveries.redriven == [f"saga:{ORDER_ID}"]
 
 
-def test_recovery_of_a_succeeded_order_with_a_lost_row_is_refused(desk: Desk) -> None:
+def test_recovery_of_a_succeeded_order_with_a_lost_row_is_rejected(desk: Desk) -> None:
     desk.commit(ORDER, *(step.name for step in STEPS))
     desk.steps.seal(ORDER_ID, ORDER_SAGA.step_names, [desk.orders.confirm(ORDER_ID, NOW)], NOW)
     desk.client.delete_item(TableName=desk.stack.outputs["OrdersTable"], Key={"order_id": {"S": ORDER_ID}})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ordering.orders.table import OrdersTable
+from ordering.orders import OrdersTable
 from stepwise.operations.replay.budget import Budget
 from stepwise.operations.replay.checkpoint import Checkpoint, CheckpointMismatch, State
 from stepwise.operations.replay.fire import Outcome
@@ -88,7 +88,7 @@ def test_without_a_file_a_replay_starts_at_the_beginning(tmp_path: Path) -> None
     assert Checkpoint(None, REPLAY).load() == State()
 
 
-def test_checkpoint_of_another_replay_is_refused(tmp_path: Path) -> None:
+def test_checkpoint_of_another_replay_is_rejected(tmp_path: Path) -> None:
     Checkpoint(tmp_path / "checkpoint", REPLAY).save(STATE)
 
     with pytest.raises(CheckpointMismatch, match="2026-11-20"):

@@ -96,7 +96,7 @@ def test_person_becomes_a_customer_once_in_any_spelling(office: Office, first: s
         office.world.call("RegisterCustomer", of="a-2")
 
 
-def test_customer_of_the_previous_release_is_refused_in_the_same_spelling(office: Office) -> None:
+def test_customer_of_the_previous_release_is_rejected_in_the_same_spelling(office: Office) -> None:
     office.opened_before("a-1", "Ad\u200ba Lovelace")
     office.world.submit("a-2", "AD\u200bA  Lovelace")
 
@@ -126,7 +126,7 @@ def test_customer_with_hidden_characters_is_removed_by_either_release(office: Of
 
 
 @pytest.mark.parametrize("second", SPELLINGS)
-def test_rewritten_customer_is_refused_in_any_spelling(office: Office, second: str) -> None:
+def test_rewritten_customer_is_rejected_in_any_spelling(office: Office, second: str) -> None:
     office.opened_before("a-1", "Ad\u200ba Lovelace")
     found = office.rewriting.run()
     office.world.submit("a-2", second)
@@ -137,7 +137,7 @@ def test_rewritten_customer_is_refused_in_any_spelling(office: Office, second: s
     assert not office.rewriting.run().done.total()
 
 
-def test_customer_of_this_release_is_refused_by_the_previous_release(office: Office) -> None:
+def test_customer_of_this_release_is_rejected_by_the_previous_release(office: Office) -> None:
     """During a deployment and after a rollback, the older function puts this row if it does not exist."""
     office.opened("a-1", "Ada Lovelace")
 

@@ -128,7 +128,7 @@ def test_constantly_changing_rows_are_contention(store: Store, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("sku", "into", "told"), [("tea-01", 0, "into"), ("tea-01", 65, "into"), ("cup-01", 2, "sku")])
-def test_invalid_sharding_is_refused(store: Store, sku: str, into: int, told: str) -> None:
+def test_invalid_sharding_is_rejected(store: Store, sku: str, into: int, told: str) -> None:
     with pytest.raises(InvalidStock, match=told):
         sharding.reshard(store.stack, sku, into)
     assert keys(store) == {"STOCK#tea-01"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordering.order import InvalidOrder, Item, Order, PaymentMethod, parse_order
+from ordering.requests import InvalidOrder, Item, Order, PaymentMethod, parse_order
 from tests.kit.bad_orders import BAD_ORDERS, TEXT_FIELDS, BadOrder, edited
 from tests.kit.orders import (
     GOOD_ITEM,
@@ -105,7 +105,7 @@ def test_total_of_the_largest_order_is_exact() -> None:
 
 
 @pytest.mark.parametrize("bad", BAD_ORDERS, ids=lambda bad: bad.name)
-def test_invalid_order_is_refused_with_the_path_of_the_field(bad: BadOrder) -> None:
+def test_invalid_order_is_rejected_with_the_path_of_the_field(bad: BadOrder) -> None:
     message = refusal(bad.document)
 
     assert message.startswith(f"{bad.path}: ")
@@ -139,17 +139,17 @@ def test_every_unknown_payment_method_gets_the_same_message(method: str) -> None
 
 
 @given(document=json_values | order_like(json_values))
-def test_any_json_is_an_order_or_is_refused(document: Any) -> None:
+def test_any_json_is_an_order_or_is_rejected(document: Any) -> None:
     """Any error other than InvalidOrder fails the test."""
     with suppress(InvalidOrder):
         assert parse_order(document).total >= 0
 
 
-def test_lone_surrogate_is_refused_as_a_value() -> None:
+def test_lone_surrogate_is_rejected_as_a_value() -> None:
     assert refusal(good_order("\ud800")).startswith("order_id: ")
 
 
-def test_lone_surrogate_is_refused_as_a_field_name() -> None:
+def test_lone_surrogate_is_rejected_as_a_field_name() -> None:
     assert refusal({**good_order(), "\ud800": 1}).startswith("the order: ")
 
 

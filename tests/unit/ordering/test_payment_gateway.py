@@ -25,16 +25,14 @@ from idempotency import (
 from idempotency.saga import SagaSteps
 from idempotency.saga.state import may_stand_outside
 from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
-from ordering.order import parse_order
-from ordering.payments.charge import Charge, PaymentDeclined
-from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
-from ordering.payments.service import Payments
-from ordering.payments.table import PaymentsTable
-from ordering.task import Task
+from ordering.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
+from ordering.payments import Charge, PaymentDeclined, Payments, PaymentsTable
+from ordering.requests import parse_order
 from runtime import bearer
 from runtime.bearer import BearerSession
 from runtime.exchange import Place, Request, Response
 from runtime.keyed import derived_key
+from runtime.saga import Task
 from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 from stepwise.local.simulators.payment_gateway.client import GatewayClient
 from stepwise.local.simulators.payment_gateway.faults import (
@@ -411,14 +409,14 @@ def test_gateway_errors_match_the_retries_of_the_state_machine() -> None:
     assert issubclass(GatewayUnavailable, TransientError)
 
 
-def test_malformed_field_is_refused(desk: Desk, errors: Any) -> None:
+def test_malformed_field_is_rejected(desk: Desk, errors: Any) -> None:
     with pytest.raises(GatewayRefused, match="400"):
         desk.charge(replace(CHARGE_OF_O1, currency="yen"))
 
     assert len(errors()) == 1
 
 
-def test_key_of_another_charge_is_refused(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+def test_key_of_another_charge_is_rejected(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
     with pytest.raises(GatewayRefused, match="422"):
         desk.charge()
@@ -426,7 +424,7 @@ def test_key_of_another_charge_is_refused(desk: Desk, gateway: GatewayClient, er
     assert len(errors()) == 1
 
 
-def test_charge_of_another_amount_is_refused_and_may_be_in_effect(
+def test_charge_of_another_amount_is_rejected_and_may_be_in_effect(
     desk: Desk, gateway: GatewayClient, errors: Any
 ) -> None:
     gateway.charge(KEY, 1, order_id="o-1")

@@ -105,14 +105,14 @@ def test_invalid_order_is_rejected_without_its_values(history: History, name: st
     assert "xxx" not in str(refused.value)
 
 
-def test_time_without_a_zone_is_refused(history: History) -> None:
+def test_time_without_a_zone_is_rejected(history: History) -> None:
     new_image(history.records[0])["created_at"] = {"S": "2026-11-20T23:59:58"}
 
     with pytest.raises(MalformedRecord, match="time zone"):
         read_change(history.records[0])
 
 
-def test_record_without_images_is_refused(history: History) -> None:
+def test_record_without_images_is_rejected(history: History) -> None:
     del history.records[0]["dynamodb"]["NewImage"]
 
     with pytest.raises(MalformedRecord, match="OldImage"):
@@ -120,7 +120,7 @@ def test_record_without_images_is_refused(history: History) -> None:
 
 
 @pytest.mark.parametrize("revision", [0, 1])
-def test_change_without_a_higher_revision_is_refused(history: History, revision: int) -> None:
+def test_change_without_a_higher_revision_is_rejected(history: History, revision: int) -> None:
     record = history.write("o-1", {**history.rows["o-1"], "status": "Confirmed", "revision": revision})
 
     with pytest.raises(RevisionNotRaised):

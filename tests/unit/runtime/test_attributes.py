@@ -53,7 +53,7 @@ def test_layer_adds_to_and_deletes_from_sets(elements: set[Any], written: Mappin
     assert parameters["ExpressionAttributeValues"] == {":more": written}
 
 
-def test_empty_set_is_refused() -> None:
+def test_empty_set_is_rejected() -> None:
     with pytest.raises(TypeError, match="frozenset"):
         to_item({"a": frozenset()})
 

@@ -45,7 +45,7 @@ def test_file_in_its_own_encoding_is_accepted(language: str, encoding: Encoding)
 
 @pytest.mark.parametrize("named", [UTF_8, CP932])
 @pytest.mark.parametrize("encoding", WRONG)
-def test_file_in_another_encoding_is_refused(encoding: str, named: Encoding) -> None:
+def test_file_in_another_encoding_is_rejected(encoding: str, named: Encoding) -> None:
     """This holds from a dozen rows on: a file of one or two names may be valid in two encodings."""
     for seed in range(3):
         for file in files(WRONG[encoding], encoding, (12, 60), seed):

@@ -39,7 +39,7 @@ def test_document_without_duplicate_members_is_read_as_by_python(value: Any) -> 
 
 
 @given(st.lists(NAMES | st.integers(0, 3), max_size=5), NAMES, VALUES, VALUES)
-def test_every_duplicate_member_is_refused_by_its_path(
+def test_every_duplicate_member_is_rejected_by_its_path(
     path: list[str | int], name: str, first: Any, second: Any
 ) -> None:
     """Also holds for a member that is spelled with an escape."""
@@ -96,7 +96,7 @@ def test_no_body_takes_long_to_parse(text: str) -> None:
     ],
     ids=["UTF-16", "quotes", "empty", "repeated", "cp932"],
 )
-def test_non_json_file_is_refused_by_name(tmp_path: Path, content: bytes, told: str) -> None:
+def test_non_json_file_is_rejected_by_name(tmp_path: Path, content: bytes, told: str) -> None:
     file = tmp_path / "order.json"
     file.write_bytes(content)
     with pytest.raises(typer.BadParameter, match=f"order.json: {told}"):

@@ -119,7 +119,7 @@ def test_log_has_ids_and_no_foreign_message(handler: Handled, caplog: pytest.Log
 
 
 @pytest.mark.parametrize("event", [{}, {"Records": 1}, {"Records": [{}]}, [], None])
-def test_event_that_is_not_a_batch_is_refused(handler: Handled, event: Any) -> None:
+def test_event_that_is_not_a_batch_is_rejected(handler: Handled, event: Any) -> None:
     with pytest.raises(InvalidEvent, match=r"^Records: "):
         handler(event, Context())
 

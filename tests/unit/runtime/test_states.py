@@ -97,7 +97,7 @@ def test_handler_gets_four_fields_of_its_execution(states: States, visits: list[
         (None, "the event: "),
     ],
 )
-def test_malformed_event_is_refused_with_the_path_of_the_field(states: States, given: Any, message: str) -> None:
+def test_malformed_event_is_rejected_with_the_path_of_the_field(states: States, given: Any, message: str) -> None:
     with pytest.raises(InvalidCount) as seen:
         states.function()(given, LambdaCall())
 

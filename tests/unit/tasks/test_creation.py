@@ -120,7 +120,7 @@ def test_numbers_of_items_and_results_keep_their_digits(world: TaskWorld) -> Non
 
 
 @pytest.mark.parametrize("other", [{"items": [{"text": "z"}]}, {"task_type": "other"}])
-def test_same_id_with_another_payload_is_refused(world: TaskWorld, other: dict[str, Any]) -> None:
+def test_same_id_with_another_payload_is_rejected(world: TaskWorld, other: dict[str, Any]) -> None:
     world.types = TaskTypes([*world.types._types.values(), TaskType("other", Text, world._made)])
     create(world, ["a"])
     before = world.rows()
@@ -290,7 +290,7 @@ def bad_requests() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("path", "request_"), list(bad_requests()))
-def test_invalid_input_is_refused_with_its_path(world: TaskWorld, path: str, request_: Any) -> None:
+def test_invalid_input_is_rejected_with_its_path(world: TaskWorld, path: str, request_: Any) -> None:
     world.types = TYPES
     with pytest.raises(InvalidTask) as seen:
         world.creation.create(create_parser(lambda: TYPES)(request_), world.now)
@@ -312,7 +312,7 @@ def test_every_invalid_item_has_a_line(world: TaskWorld) -> None:
 
 
 @pytest.mark.parametrize("whole", [None, [], "x", 7])
-def test_event_that_is_not_a_request_is_refused(whole: Any) -> None:
+def test_event_that_is_not_a_request_is_rejected(whole: Any) -> None:
     for parse in (create_parser(lambda: TYPES), action_parser(lambda: TYPES), parse_retry):
         with pytest.raises(InvalidTask):
             parse(whole)
@@ -341,7 +341,7 @@ def test_item_of_exactly_4_kib_fits(world: TaskWorld) -> None:
         ("items: unknown field", {"items": []}),
     ],
 )
-def test_invalid_queue_message_is_refused_with_its_path(path: str, change: dict[str, Any]) -> None:
+def test_invalid_queue_message_is_rejected_with_its_path(path: str, change: dict[str, Any]) -> None:
     good = {"task_type": "checksum-object", "tenant_code": TENANT, "task_id": "q", "item": {"bucket": "b", "key": "k"}}
     action_parser(lambda: TYPES)(good)
     with pytest.raises(InvalidTask) as seen:

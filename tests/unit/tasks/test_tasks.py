@@ -366,7 +366,7 @@ def test_late_end_raises_no_alarm_once_a_retry_has_started(world: TaskWorld, mon
     assert "1 of 1 items failed" in alarm["content"]["error_message"]
 
 
-def test_retry_is_refused_with_the_reason(world: TaskWorld) -> None:
+def test_retry_is_rejected_with_the_reason(world: TaskWorld) -> None:
     with pytest.raises(InvalidTask, match=r"^task_id: no such task"):
         world.retry(TaskKey(TENANT, "unknown"))
     key = world.create("a")

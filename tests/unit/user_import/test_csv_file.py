@@ -196,7 +196,7 @@ def test_trailing_empty_columns_are_ignored(columns: bytes) -> None:
         (b'1,"Taro\n2,Hana",3,4', RowSpansLines),
     ],
 )
-def test_text_after_a_closing_quote_is_refused(data: bytes, error: type[InvalidRow]) -> None:
+def test_text_after_a_closing_quote_is_rejected(data: bytes, error: type[InvalidRow]) -> None:
     with pytest.raises(error):
         parse_row(data, ("a", "b", "c"))
 

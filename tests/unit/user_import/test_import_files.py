@@ -232,7 +232,7 @@ def test_repeated_announcement_changes_nothing(imports: Imports) -> None:
     assert files.bucket.source(ROOT_RESULT) == registered
 
 
-def test_reset_is_refused_unless_the_stack_allows_it(imports: Imports) -> None:
+def test_reset_is_rejected_unless_the_stack_allows_it(imports: Imports) -> None:
     with pytest.raises(InvalidImport, match=r"^reset: .*AllowReset=true"):
         plan(imports, reset=True)
 
@@ -252,7 +252,7 @@ def test_stack_says_which_instances_an_input_may_name(arns: str, named: str | No
 
 
 @pytest.mark.parametrize("arns", ["", "arn:aws:connect:us-east-1:1:instance/a"])
-def test_other_instance_is_refused_before_connect_is_called(imports: Imports, arns: str) -> None:
+def test_other_instance_is_rejected_before_connect_is_called(imports: Imports, arns: str) -> None:
     put(imports, **{ROOT_FILE: CSV})
     instances = dataclasses.replace(imports.instances, allowed=AllowedInstances.parse(arns))
 

@@ -135,7 +135,7 @@ def test_retry_of_a_result_in_another_folder_names_its_field(world: World) -> No
         world.run(retry_of=f"other/{RESULT}")
 
 
-def test_retry_with_rows_added_is_refused(world: World) -> None:
+def test_retry_with_rows_added_is_rejected(world: World) -> None:
     world.upload(ANN)
     world.run(key=KEY)
     world.upload(ANN, BOB)

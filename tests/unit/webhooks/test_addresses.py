@@ -111,7 +111,7 @@ def test_address_is_called_as_registered(url: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("trick", ADDRESSES)
-def test_misleading_address_is_refused_with_its_reason(trick: str) -> None:
+def test_misleading_address_is_rejected_with_its_reason(trick: str) -> None:
     url, reason = ADDRESSES[trick]
 
     with pytest.raises(InvalidWebhook, match=rf"^url: .*{reason}"):
@@ -119,7 +119,7 @@ def test_misleading_address_is_refused_with_its_reason(trick: str) -> None:
 
 
 @pytest.mark.parametrize("trick", RESOLVED)
-def test_name_of_an_internal_address_is_refused_with_its_reason(trick: str) -> None:
+def test_name_of_an_internal_address_is_rejected_with_its_reason(trick: str) -> None:
     found, reason = RESOLVED[trick]
 
     with pytest.raises(AddressRefused, match=rf"{reason}$"):

@@ -95,7 +95,7 @@ def test_other_status_change_is_another_event(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", NOTICE.replace("tenant1", "a b"), NOTICE.replace("+00:00", "")])
-def test_non_notice_record_is_refused(text: str) -> None:
+def test_non_notice_record_is_rejected(text: str) -> None:
     with pytest.raises(InvalidMessage):
         notice_of(text)
 
