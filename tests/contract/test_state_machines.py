@@ -167,7 +167,7 @@ def test_machine_has_a_comment_and_a_timeout(machine: Machine) -> None:
 
 @every_machine
 def test_machine_logs_to_its_own_group_without_its_data(machine: Machine) -> None:
-    logging = machine.properties["Logging"]
+    logging = machine.properties["LoggingConfiguration"]
     (destination,) = logging["Destinations"]
 
     assert logging["Level"] == {"Ref": "StateMachineLogLevel"}

@@ -63,8 +63,10 @@ def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
 def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
     """The permissions that a state machine needs for tasks, log and traces. Raises NotKnown."""
     machine = replace(MACHINES[name], definition=stack.definition(name))
-    needed = {Permission(action, "*") for action in LOG_DELIVERY if "Logging" in machine.properties}
-    needed |= {Permission(action, "*") for action in (*TRACING, *SAMPLING) if "Tracing" in machine.properties}
+    needed = {Permission(action, "*") for action in LOG_DELIVERY if "LoggingConfiguration" in machine.properties}
+    needed |= {
+        Permission(action, "*") for action in (*TRACING, *SAMPLING) if "TracingConfiguration" in machine.properties
+    }
     for state, task in machine.tasks():
         integration = task["Resource"].removesuffix(".waitForTaskToken")
         if integration not in _INTEGRATIONS:
