@@ -27,7 +27,6 @@ SAM = "AWS::Serverless-2016-10-31"
 TRANSFORMED = {
     "AWS::Serverless::Function": "AWS::Lambda::Function",
     "AWS::Serverless::LayerVersion": "AWS::Lambda::LayerVersion",
-    "AWS::Serverless::StateMachine": "AWS::StepFunctions::StateMachine",
 }
 # AWS replaces these on every change.
 REPLACED = {"AWS::Lambda::LayerVersion", "AWS::Lambda::Permission"}
