@@ -75,6 +75,18 @@ def sections(text: str) -> Iterator[Section]:
     return (Section(found["name"], found["digest"], found["body"]) for found in _SECTION.finditer(text))
 
 
+def written(name: str, row: str) -> dict[str, str]:
+    """Figures of a program's first row with this name, by column. Raises LookupError if there is none."""
+    for section in sections(DOCUMENT.read_text()):
+        heads: list[str] = []
+        for line in section.body.splitlines() if section.name == name else []:
+            cells = line.strip("| ").split(" | ")
+            heads = heads or cells if line.startswith("|") else []
+            if cells[0] == row:
+                return dict(zip(heads, cells, strict=True))
+    raise LookupError(f"{name} has written no figures of {row}")
+
+
 def _digest(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()[:12]
 

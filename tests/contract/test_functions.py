@@ -1,14 +1,19 @@
 """Rules for every Lambda function and its role."""
 
 import importlib
+import json
 import re
+import uuid
+from collections.abc import Mapping
 from typing import Any
 
+from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.service_authorization import reference
 from tests.kit.template import (
     FUNCTIONS,
     RESOURCES,
+    TEMPLATE,
     Function,
     Statement,
     of_type,
@@ -48,6 +53,14 @@ ASYNCHRONOUS = [
     for function in FUNCTIONS.values()
     if {event["Type"] for event in function.properties.get("Events", {}).values()} - STREAMS
 ]
+
+# The longest name of a root stack for which names are tested, and limits of physical names.
+ROOT_STACK_NAME = "s" * 40
+MAX_NAMES = {
+    "AWS::Serverless::Function": 64,
+    "AWS::S3::Bucket": 63,
+    **dict.fromkeys(("AWS::SQS::Queue", "AWS::Serverless::StateMachine"), 80),
+}
 
 every_function = each("function", FUNCTIONS.values(), ids=FUNCTIONS)
 every_statement = each("statement", STATEMENTS, ids=lambda statement: f"{statement.role}-{statement.actions[0]}")
@@ -96,6 +109,44 @@ def test_function_has_its_own_role(function: Function) -> None:
 def test_function_logs_to_its_own_group(function: Function) -> None:
     assert function.log_group == f"{function.state}LogGroup"
     assert function.log_group in of_type("AWS::Logs::LogGroup")
+
+
+class Longest(Stack):
+    """The stack in the Region and partition with the longest names, with the longest values of all parameters."""
+
+    def name(self, logical_id: str) -> str:
+        nested = f"{ROOT_STACK_NAME}-AccountOpening-{'X' * 13}"
+        return f"{nested}-{logical_id}-{'X' * 13}"[: MAX_NAMES.get(RESOURCES[logical_id]["Type"], 255)]
+
+    def resolve(self, value: Any) -> Any:
+        found = super().resolve(value)
+        if isinstance(found, str):
+            found = found.replace("arn:aws:", "arn:aws-us-gov:").replace(":us-east-1:", ":ap-southeast-1:")
+        return found
+
+
+def longest(parameter: Mapping[str, Any]) -> str:
+    """The longest value of a parameter. Raises KeyError if it has no limit of its own."""
+    if "AllowedValues" in parameter:
+        return max(map(str, parameter["AllowedValues"]), key=len)
+    return str(parameter["MaxValue"]) if parameter["Type"] == "Number" else "x" * parameter["MaxLength"]
+
+
+@every_function
+def test_longest_environment_is_within_lambdas_limit(function: Function) -> None:
+    """Lambda measures the variables as JSON."""
+    variables = {
+        **TEMPLATE["Globals"]["Function"]["Environment"]["Variables"],
+        **function.properties.get("Environment", {}).get("Variables", {}),
+    }
+    named = {name for name in TEMPLATE["Parameters"] if f"'Ref': '{name}'" in str(variables)}
+    given = {name: longest(TEMPLATE["Parameters"][name]) for name in named} | {
+        "AWS::StackName": ROOT_STACK_NAME,
+        "AWS::StackId": f"arn:aws:cloudformation:us-east-1:000000000000:stack/{ROOT_STACK_NAME}/{uuid.uuid4()}",
+    }
+    measured = Longest(parameters=given).resolve(variables)
+
+    assert len(json.dumps({name: str(value) for name, value in measured.items()}, separators=(",", ":"))) <= 4096
 
 
 @each("function", ASYNCHRONOUS, ids=lambda function: function.name)

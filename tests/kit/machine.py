@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.project import read_json
-from tests.kit.template import PATH, of_type
+from tests.kit.template import PATH, arn_of, of_type
 
 type State = Mapping[str, Any]
 
@@ -30,6 +30,12 @@ class Machine:
     @property
     def substitutions(self) -> Mapping[str, Any]:
         return self.properties.get("DefinitionSubstitutions", {})
+
+    @property
+    def log_group(self) -> str | None:
+        """The logical id of its log group."""
+        (destination,) = self.properties["Logging"]["Destinations"]
+        return arn_of(destination["CloudWatchLogsLogGroup"]["LogGroupArn"])
 
     def tasks(self) -> Iterator[tuple[str, State]]:
         """Every Task by name, including those inside a Map or a Parallel."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 
-from ordering.orders.audit import Audit, Contradiction
+from ordering.audit import Audit, Contradiction
 
 from .order_list import ids
 from .stack import Stack

@@ -12,16 +12,15 @@ import pytest
 
 from idempotency import StoreUnavailable
 from idempotency.dynamodb import Action, transact
-from idempotency.saga.state import SagaReader
 from idempotency.saga.sweep import SweepIncomplete
-from ordering.definition import ORDER_SAGA, RESERVE_INVENTORY
-from ordering.inventory.table import InventoryTable
-from ordering.order import parse_order
-from ordering.orders import audit as auditing
-from ordering.orders import sweep_handlers
-from ordering.orders.audit import Audit
-from ordering.orders.table import OrdersTable
-from ordering.payments.table import PaymentsTable
+from ordering import audit as auditing
+from ordering import handlers
+from ordering.audit import Audit
+from ordering.definition import RESERVE_INVENTORY
+from ordering.orders import OrdersTable
+from ordering.payments import PaymentsTable
+from ordering.requests import parse_order
+from ordering.stock import InventoryTable
 from stepwise.operations import audit, inbox, recovery
 from stepwise.operations.stack import Stack
 from tests.kit.orders import good_order
@@ -370,22 +369,18 @@ def test_function_audits_even_if_some_sagas_were_not_finalized(
 ) -> None:
     shop.lose(PAYMENTS, "o-1")
 
-    class Finalization:
-        reader = SagaReader(ORDER_SAGA, shop.client, shop.tables, shop.tables[RECORDS])
-
     class Sweep:
-        finalization = Finalization
-
         def run(self, *_: Any) -> dict[str, int]:
             if fails:
                 raise SweepIncomplete("1 of 1: o-9")
             return {"finalized": 0, "standing": 0}
 
-    monkeypatch.setattr(sweep_handlers, "sweep", Sweep)
+    monkeypatch.setattr(handlers, "sweep", Sweep)
+    monkeypatch.setattr(handlers, "audit", lambda: shop.audit)
     if fails:
         with pytest.raises(SweepIncomplete):
-            sweep_handlers.sweep_orders({}, Invocation())
+            handlers.sweep_orders({}, Invocation())
     else:
-        assert sweep_handlers.sweep_orders({}, Invocation()) == {"finalized": 0, "standing": 0}
+        assert handlers.sweep_orders({}, Invocation()) == {"finalized": 0, "standing": 0}
 
     assert shop.noted() == {"o-1"}

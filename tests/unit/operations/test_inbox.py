@@ -26,6 +26,25 @@ ALARMS = {
     "SweepsMissingAlarm": "stepwise-Below-SweepsMissing-1",
 }
 
+MAPPINGS = {"NotifyTasksFunctionEnded": "u-1", "LaunchTasksFunctionCreated": "u-2"}
+
+
+@dataclass
+class Mapped(Functions):
+    """A Lambda client. states: of event source mappings, by function and UUID."""
+
+    states: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def get_paginator(self, name: str) -> "Mapped":
+        assert name == "list_event_source_mappings"
+        return self
+
+    def paginate(self) -> Iterator[Any]:
+        for (function, uuid), state in self.states.items():
+            arn = f"arn:aws:lambda:us-east-1:123456789012:function:{function}"
+            mapping = {"UUID": uuid, "FunctionArn": arn, "State": state, "LastModified": NOW}
+            yield {"EventSourceMappings": [mapping]}
+
 
 @dataclass
 class States:
@@ -55,8 +74,10 @@ class Desk:
         self.client = aws.client
         self.urls = {name: self.client("sqs").create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
         self.states = States()
+        self.functions = Mapped()
         self.stack = Stack(aws, None, {})
-        clients = {"cloudformation": Stacks(self.urls, ALARMS), "lambda": Functions(), "stepfunctions": self.states}
+        stacks = Stacks(self.urls, ALARMS, MAPPINGS)
+        clients = {"cloudformation": stacks, "lambda": self.functions, "stepfunctions": self.states}
         self.stack._clients.update(clients)
 
     def has(self, **outputs: str) -> None:
@@ -510,3 +531,25 @@ def test_alarm_of_another_stack_is_not_listed(desk: Desk) -> None:
         cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="crossed")
 
     assert desk.concerns == []
+
+
+@pytest.mark.parametrize(
+    ("function", "uuid", "state", "listed"),
+    [
+        ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Disabled", True),
+        ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Disabling", True),
+        ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Enabled", False),
+        ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Updating", False),
+        # Another stage's, whose name begins with this one's; and another application's.
+        ("stepwise-dev-Tasks-1-NotifyTasks-1", "u-9", "Disabled", False),
+        ("other-NotifyTasks-1", "u-9", "Disabled", False),
+    ],
+)
+def test_disabled_event_source_mapping_is_listed(
+    desk: Desk, function: str, uuid: str, state: str, listed: bool
+) -> None:
+    desk.functions.states = {(function, uuid): state, ("stepwise-Tasks-1-LaunchTasks-1", "u-2"): "Enabled"}
+    command = "aws lambda update-event-source-mapping --uuid u-1 --enabled"
+
+    found = [(one.context, one.id, one.cause) for one in desk.concerns]
+    assert found == ([("mappings", "NotifyTasksFunctionEnded", command)] if listed else [])

@@ -24,10 +24,11 @@ QUEUES = ("ImportActionFailuresQueue", "ImportActionQueue", "JobFailuresQueue")
 
 @dataclass
 class Stacks:
-    """A CloudFormation client: a root stack with one that has these queues and alarms, by logical id."""
+    """A CloudFormation client: a root stack with one that has these queues, alarms and mappings, by logical id."""
 
     urls: dict[str, str]
     alarms: dict[str, str] = field(default_factory=dict)
+    mappings: dict[str, str] = field(default_factory=dict)
 
     def get_paginator(self, _: str) -> "Stacks":
         return self
@@ -41,6 +42,8 @@ class Stacks:
             yield {"StackResourceSummaries": queues}
             alarms = [_listed(name, "AWS::CloudWatch::Alarm", physical) for name, physical in self.alarms.items()]
             yield {"StackResourceSummaries": alarms}
+            kind = "AWS::Lambda::EventSourceMapping"
+            yield {"StackResourceSummaries": [_listed(name, kind, uuid) for name, uuid in self.mappings.items()]}
 
 
 def _listed(name: str, kind: str, physical: str) -> dict[str, str]:
