@@ -60,6 +60,8 @@ STATE_CONTEXT = {
     "retry_count.$": "$$.State.RetryCount",
 }
 INIT_SECONDS = 10
+# Seconds; docs/scale.md, Outages.
+THROTTLED_SECONDS = 600
 # A version waits until its predecessors have finished.
 WITHOUT_TIMEOUT = {"Command"}
 # Notices that do not always go to the alerts, and their possible topics.
@@ -276,6 +278,7 @@ def test_throttled_invocation_has_its_own_longest_retrier(name: str, state: Stat
 
     assert own["ErrorEquals"] == [THROTTLED]
     assert pauses(own) > max(pauses(retrier) for retrier in state["Retry"] if retrier is not own)
+    assert pauses(own) >= THROTTLED_SECONDS
 
 
 @every_saga_task

@@ -86,7 +86,10 @@ def _needed_by_map(name: str, state: Parameters) -> set[Permission]:
     uploads = ("AbortMultipartUpload", "GetObject", "ListMultipartUploadParts", "PutObject")
     return {
         Permission("states:StartExecution", f"{prefix}:stateMachine:{name}"),
-        *(Permission(f"states:{action}", children) for action in ("DescribeExecution", "StopExecution")),
+        *(
+            Permission(f"states:{action}", children)
+            for action in ("DescribeExecution", "RedriveExecution", "StopExecution")
+        ),
         *(Permission(f"s3:{action}", objects) for action in uploads),
     }
 

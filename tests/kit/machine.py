@@ -109,10 +109,11 @@ def _longest(states: Mapping[str, State], name: str, before: frozenset[str]) -> 
         return float("inf")
     branches = (_longest(branch["States"], branch["StartAt"], frozenset()) for branch in state.get("Branches", []))
     after = (_longest(states, successor, before | {name}) for successor in successors(state))
-    return _seconds(state) + max(branches, default=0) + max(after, default=0)
+    return seconds_of(state) + max(branches, default=0) + max(after, default=0)
 
 
-def _seconds(state: State) -> float:
+def seconds_of(state: State) -> float:
+    """A state's maximum duration, without what runs inside it."""
     if state["Type"] == "Wait":
         return float(state.get("Seconds", "inf"))
     ran = [retrier for retrier in state.get("Retry", []) if retrier["ErrorEquals"] != [THROTTLED]]
