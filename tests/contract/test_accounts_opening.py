@@ -3,11 +3,10 @@
 import re
 from typing import Any
 
-from accounts.state import Reason
 from idempotency import TransientError
 from tests.kit.each import each
 from tests.kit.machine import MACHINES, is_lambda, retries, retry_block
-from tests.kit.project import ROOT, leaves
+from tests.kit.project import leaves
 from tests.kit.template import TEMPLATE
 
 DAY = 86_400
@@ -106,8 +105,3 @@ def test_every_transient_error_is_retried(name: str) -> None:
 
     assert not called or {error for error in own if not retries(TASKS[name], error)} == set()
     assert not is_lambda(TASKS[name]) or "UnexpectedFailure" not in retry_block(TASKS[name])
-
-
-@each("reason", Reason)
-def test_guide_lists_every_reason(reason: Reason) -> None:
-    assert f"`{reason}`" in (ROOT / "docs" / "account-opening.md").read_text()

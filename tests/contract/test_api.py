@@ -18,7 +18,7 @@ from api.document import Document, Operation
 from stepwise.deployment.openapi import DOCUMENT, STACK, rendered
 from tests.kit.deployed_stack import Stack
 from tests.kit.project import EVENTS, ROOT, read_json
-from tests.kit.template import RESOURCES
+from tests.kit.template import RESOURCES, TEMPLATE, of_type
 
 GUIDE = (ROOT / "docs" / "http-api.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
@@ -32,18 +32,22 @@ MODULES = {
 }
 OPERATIONS = dict(Document().operations())
 BODY = RESOURCES["HttpApi"]["Properties"]["Body"]
+BUCKETS = of_type("AWS::S3::Bucket")
+RULES = TEMPLATE["Rules"]
 # Nothing that a caller sent, and no caller's name.
 LOGGED = {"requestId", "requestTime", "routeKey", "status", "responseLength", "responseLatency", "integrationLatency"}
 BELONGS_TO_THE_STACK = {"orders", "applications", "approvals"}
-JWT = Stack(parameters={"ApiJwtIssuer": "https://issuer.example", "ApiJwtAudience": "a,b"})
+TOKENS = {"ApiJwtIssuer": "https://issuer.example", "ApiJwtAudience": "a,b"}
+JWT = Stack(parameters=TOKENS)
+ORIGINS = {"ApiCorsOrigins": "https://a.example,https://b.example"}
 
 every_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 
 
 def routes(stack: Stack) -> dict[str, Any]:
-    """The security of each route."""
-    paths = stack.resolve(BODY)["paths"]
-    return {f"{method} {path}": one["security"] for path, item in paths.items() for method, one in item.items()}
+    """The security of each route; None if it is open."""
+    items = {path: item for path, item in stack.resolve(BODY)["paths"].items() if item}
+    return {f"{method} {path}": one.get("security") for path, item in items.items() for method, one in item.items()}
 
 
 def test_stack_has_the_documented_routes() -> None:
@@ -81,8 +85,60 @@ def test_every_post_accepts_an_idempotency_key(operation: Operation) -> None:
     assert ("Idempotency-Key" in names) == (operation.body is not None)
 
 
+@pytest.mark.parametrize("given", [{}, TOKENS], ids=["sigv4", "jwt"])
+def test_cors_implies_an_open_options_route(given: dict[str, str]) -> None:
+    """A preflight has no credentials, and `$default` would authorize it. The route is the only difference."""
+    usual = routes(Stack(parameters=given))
+
+    assert routes(Stack(parameters=given | ORIGINS)) == {**usual, "options /{proxy+}": None}
+    assert None not in usual.values()
+    assert "x-amazon-apigateway-integration" in Stack(parameters=ORIGINS).resolve(BODY)["paths"]["/{proxy+}"]["options"]
+
+
+@pytest.mark.parametrize(("parameter", "required"), [tuple(TOKENS), tuple(TOKENS)[::-1]])
+def test_issuer_and_audience_cannot_be_deployed_alone(parameter: str, required: str) -> None:
+    def given(name: str) -> Any:
+        return {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]}
+
+    rules = [(rule["RuleCondition"], [one["Assert"] for one in rule["Assertions"]]) for rule in RULES.values()]
+    assert (given(parameter), [given(required)]) in rules
+
+
+@pytest.mark.parametrize(
+    ("issuer", "allowed"),
+    [
+        ("", True),
+        ("https://cognito-idp.us-east-1.amazonaws.com/us-east-1_abc", True),
+        ("http://127.0.0.1:4001", True),
+        ("http://issuer.example", False),
+        ("http://127.0.0.1.evil.example", False),
+        ("https://", False),
+        ("issuer.example", False),
+    ],
+)
+def test_issuer_has_an_address_that_api_gateway_reads(issuer: str, allowed: bool) -> None:
+    assert bool(re.fullmatch(TEMPLATE["Parameters"]["ApiJwtIssuer"]["AllowedPattern"], issuer)) == allowed
+
+
+def test_pages_of_listed_origins_may_use_each_link() -> None:
+    """Each bucket that links are made for has rules for their methods, and none without ApiCorsOrigins."""
+    code = (ROOT / "functions" / "api" / "imports.py").read_text()
+    methods = {operation.partition("_")[0].upper() for operation in re.findall(r'_link\("(\w+)"', code)}
+    signing = [path for path in (ROOT / "functions").rglob("*.py") if "generate_presigned" in path.read_text()]
+    rules = Stack(parameters=ORIGINS).resolve(BUCKETS["ImportsBucket"])["CorsConfiguration"]["CorsRules"]
+
+    assert [path.stem for path in signing] == ["imports"]
+    assert {method: rule["AllowedOrigins"] for rule in rules for method in rule["AllowedMethods"]} == {
+        "PUT": ORIGINS["ApiCorsOrigins"].split(","),
+        "GET": ["*"],
+    }
+    assert methods == {"PUT", "GET"}
+    assert [name for name in BUCKETS if Stack().resolve(BUCKETS[name]).get("CorsConfiguration")] == []
+    assert all(rule["ExposedHeaders"] and rule["MaxAge"] for rule in rules)
+
+
 def test_only_listed_origins_may_call_the_api() -> None:
-    named = Stack(parameters={"ApiCorsOrigins": "https://a.example,https://b.example"}).resolve(BODY)
+    named = Stack(parameters=ORIGINS).resolve(BODY)
 
     assert not Stack().resolve(BODY).get("x-amazon-apigateway-cors")
     assert named["x-amazon-apigateway-cors"]["allowOrigins"] == ["https://a.example", "https://b.example"]
@@ -99,6 +155,10 @@ def test_requests_are_throttled() -> None:
     settings = RESOURCES["HttpApiStage"]["Properties"]["DefaultRouteSettings"]
 
     assert settings["ThrottlingRateLimit"] == settings["ThrottlingBurstLimit"] == {"Ref": "ApiRequestRate"}
+
+
+def test_metrics_of_routes_which_nothing_reads_are_not_paid_for() -> None:
+    assert RESOURCES["HttpApiStage"]["Properties"]["DefaultRouteSettings"]["DetailedMetricsEnabled"] is False
 
 
 def test_guide_lists_every_route() -> None:

@@ -1,6 +1,5 @@
 """boto3's own stub of Amazon Connect accepts the simulator's answers."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,13 +10,9 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.stub import Stubber
 
-from stepwise.local.simulators.connect.faults import Fault
 from stepwise.local.simulators.connect.operations import OPERATIONS
-from stepwise.local.simulators.connect.settings import Settings
 from tests.kit.connect_simulator import Connect, Document, client, new_instance
-from tests.kit.project import ROOT
 
-DOCUMENT = (ROOT / "docs" / "connect.md").read_text()
 MODEL = ServiceModel(Loader().load_service_model("connect", "service-2"))
 ERRORS = {
     "InvalidParameterException": 400,
@@ -93,17 +88,6 @@ def test_answers_echo_the_request_fields(connect: Connect) -> None:
     assert {name: user[name] for name in carried & user.keys()} == {
         name: described[name] for name in carried & user.keys()
     }
-
-
-@pytest.mark.parametrize("name", [*OPERATIONS, *ERRORS])
-def test_simulator_docs_name_every_operation_and_error(name: str) -> None:
-    assert re.search(rf"\b{name}\b", DOCUMENT)
-
-
-@pytest.mark.parametrize("field", [*Settings.__struct_fields__, *Fault.__struct_fields__])
-def test_simulator_docs_explain_every_setting_and_fault_field(field: str) -> None:
-    """Names are in code style, because many of them are also plain words."""
-    assert f"`{field}`" in DOCUMENT
 
 
 @pytest.mark.parametrize(("code", "status"), ERRORS.items())

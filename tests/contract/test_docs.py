@@ -7,26 +7,11 @@ from pathlib import Path
 
 from idempotency import IdempotencyError
 from tests.kit.each import each
-from tests.kit.machine import MACHINES
 from tests.kit.project import DOCUMENTS, ROOT, TOOLS, exceptions, packages
 from tests.kit.template import FUNCTIONS, TEMPLATE, of_type
 
 FUNCTION_TABLE = (ROOT / "docs" / "functions.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
-# Each machine is described in one of these.
-MACHINE_DOCS = "".join(
-    (ROOT / "docs" / name).read_text()
-    for name in (
-        "orders.md",
-        "user-import.md",
-        "commands.md",
-        "imports.md",
-        "import-zips.md",
-        "tasks.md",
-        "accounts.md",
-        "account-opening.md",
-    )
-)
 IDEMPOTENCY = (ROOT / "docs" / "idempotency.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 # Commands only, not prose: after a backtick, at the start of a line, in the workflow or in a hook.
@@ -38,28 +23,6 @@ RUN_BY_MACHINES = [ROOT / ".github" / "workflows" / "check.yml", ROOT / ".pre-co
 @each("function", FUNCTIONS)
 def test_every_function_has_a_row(function: str) -> None:
     assert f"| `{function}` |" in FUNCTION_TABLE
-
-
-@each("state", sorted({state for machine in MACHINES.values() for state in machine.states}))
-def test_docs_name_every_state(state: str) -> None:
-    assert state in MACHINE_DOCS or state.replace(":", "_") in MACHINE_DOCS
-
-
-# https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
-NOT_CAUGHT = {"States.DataLimitExceeded", "States.Runtime"}
-ON_CATCHERS = {
-    str(path.relative_to(ROOT)): path.read_text() for path in DOCUMENTS if "`States.ALL`" in path.read_text()
-}
-
-
-@each("file", ON_CATCHERS)
-def test_uncatchable_errors_are_named_where_catch_is_explained(file: str) -> None:
-    assert {error for error in NOT_CAUGHT if f"`{error}`" not in ON_CATCHERS[file]} == set()
-
-
-@each("machine", MACHINES)
-def test_definition_names_uncatchable_errors(machine: str) -> None:
-    assert {error for error in NOT_CAUGHT if error not in MACHINES[machine].definition["Comment"]} == set()
 
 
 @each("store", [*of_type("AWS::DynamoDB::Table"), *of_type("AWS::S3::Bucket")])

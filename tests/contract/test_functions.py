@@ -1,9 +1,13 @@
 """Rules for every Lambda function and its role."""
 
 import importlib
+import json
 import re
+import uuid
+from collections.abc import Mapping
 from typing import Any
 
+from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.service_authorization import reference
 from tests.kit.template import (
@@ -12,7 +16,6 @@ from tests.kit.template import (
     TEMPLATE,
     Function,
     Statement,
-    arn_of,
     of_type,
     snake_case,
     statements,
@@ -50,6 +53,14 @@ ASYNCHRONOUS = [
     for function in FUNCTIONS.values()
     if {event["Type"] for event in function.properties.get("Events", {}).values()} - STREAMS
 ]
+
+# The longest name of a root stack for which names are tested, and limits of physical names.
+ROOT_STACK_NAME = "s" * 40
+MAX_NAMES = {
+    "AWS::Serverless::Function": 64,
+    "AWS::S3::Bucket": 63,
+    **dict.fromkeys(("AWS::SQS::Queue", "AWS::StepFunctions::StateMachine"), 80),
+}
 
 every_function = each("function", FUNCTIONS.values(), ids=FUNCTIONS)
 every_statement = each("statement", STATEMENTS, ids=lambda statement: f"{statement.role}-{statement.actions[0]}")
@@ -100,27 +111,42 @@ def test_function_logs_to_its_own_group(function: Function) -> None:
     assert function.log_group in of_type("AWS::Logs::LogGroup")
 
 
-def table_of(resource: Any) -> str | None:
-    """The logical id of a table, or of the table of an index."""
-    index = re.search(r"\$\{(\w+)\.Arn\}/index/\w+", str(resource))
-    return index[1] if index else arn_of(resource)
+class Longest(Stack):
+    """The stack in the Region and partition with the longest names, with the longest values of all parameters."""
+
+    def name(self, logical_id: str) -> str:
+        nested = f"{ROOT_STACK_NAME}-AccountOpening-{'X' * 13}"
+        return f"{nested}-{logical_id}-{'X' * 13}"[: MAX_NAMES.get(RESOURCES[logical_id]["Type"], 255)]
+
+    def resolve(self, value: Any) -> Any:
+        found = super().resolve(value)
+        if isinstance(found, str):
+            found = found.replace("arn:aws:", "arn:aws-us-gov:").replace(":us-east-1:", ":ap-southeast-1:")
+        return found
+
+
+def longest(parameter: Mapping[str, Any]) -> str:
+    """The longest value of a parameter. Raises KeyError if it has no limit of its own."""
+    if "AllowedValues" in parameter:
+        return max(map(str, parameter["AllowedValues"]), key=len)
+    return str(parameter["MaxValue"]) if parameter["Type"] == "Number" else "x" * parameter["MaxLength"]
 
 
 @every_function
-def test_function_may_use_every_table_in_its_environment(function: Function) -> None:
-    values = str(function.properties.get("Environment"))
-    told = {
-        table
-        for table in of_type("AWS::DynamoDB::Table")
-        if snake_case(table).upper() in function.variables or f"${{{table}}}" in values
+def test_longest_environment_is_within_lambdas_limit(function: Function) -> None:
+    """Lambda measures the variables as JSON."""
+    variables = {
+        **TEMPLATE["Globals"]["Function"]["Environment"]["Variables"],
+        **function.properties.get("Environment", {}).get("Variables", {}),
     }
-    on_tables = (statement for statement in statements(str(function.role)) if statement.services == {"dynamodb"})
-    granted = {table_of(resource) for statement in on_tables for resource in statement.resources}
+    named = {name for name in TEMPLATE["Parameters"] if f"'Ref': '{name}'" in str(variables)}
+    given = {name: longest(TEMPLATE["Parameters"][name]) for name in named} | {
+        "AWS::StackName": ROOT_STACK_NAME,
+        "AWS::StackId": f"arn:aws:cloudformation:us-east-1:000000000000:stack/{ROOT_STACK_NAME}/{uuid.uuid4()}",
+    }
+    measured = Longest(parameters=given).resolve(variables)
 
-    # The Globals name the table of records, which not every function of the import uses.
-    everybody = {"IdempotencyTable"}
-    assert granted - {None} <= told
-    assert told - everybody <= granted
+    assert len(json.dumps({name: str(value) for name, value in measured.items()}, separators=(",", ":"))) <= 4096
 
 
 @each("function", ASYNCHRONOUS, ids=lambda function: function.name)
@@ -129,12 +155,6 @@ def test_failed_asynchronous_events_are_kept_or_retried(function: Function) -> N
     comes_again = {event["Type"] for event in function.properties["Events"].values()} == {"Schedule"}
 
     assert "OnFailure" in settings.get("DestinationConfig", {}) or comes_again
-
-
-def test_every_role_is_used() -> None:
-    text = str({name: body for name, body in TEMPLATE["Resources"].items() if name not in ROLES})
-
-    assert [role for role in ROLES if f"['{role}', 'Arn']" not in text] == []
 
 
 @every_statement

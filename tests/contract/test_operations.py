@@ -1,5 +1,12 @@
 """The operator's view: dashboard and alarms."""
 
+import importlib.util
+import re
+from typing import Any
+
+import pytest
+from botocore.loaders import Loader
+
 from stepwise.cli.order_commands import RECOVERY_SECONDS
 from tests.contract import dashboard
 from tests.contract.metrics import exists, own
@@ -7,9 +14,10 @@ from tests.kit.alarms import ALARMS, watched
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
+from tests.kit.metric_filters import LEVELS, logged, matches
 from tests.kit.metric_math import metrics
 from tests.kit.project import ROOT, read_json
-from tests.kit.template import FUNCTIONS, RESOURCES, arn_of, of_type
+from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, of_type
 
 PSEUDO_PARAMETERS = {"AWS::Region", "AWS::StackName"}
 LARGEST_DASHBOARD = 30_000
@@ -18,7 +26,7 @@ MAX_LINES = 100
 
 # The dashboard's metrics for every resource of a type.
 SHOWN = {
-    "AWS::Serverless::StateMachine": (
+    "AWS::StepFunctions::StateMachine": (
         "ExecutionsStarted",
         "ExecutionsSucceeded",
         "ExecutionsFailed",
@@ -59,6 +67,15 @@ EVENTS = {
 }
 QUEUES = of_type("AWS::SQS::Queue")
 RULES = {name for name, properties in EVENTS.items() if "DeadLetterConfig" in properties}
+
+FILTERS = list(of_type("AWS::Logs::MetricFilter").values())
+_HISTORY = Loader().load_service_model("stepfunctions", "service-2")["shapes"]
+# Events that name the service of a task.
+NAMING_A_SERVICE = [
+    event
+    for event in _HISTORY["HistoryEventType"]["enum"]
+    if "resourceType" in _HISTORY.get(f"{event}EventDetails", {}).get("members", {})
+]
 
 every_alarm = each("alarm", ALARMS)
 
@@ -175,12 +192,70 @@ def test_no_order_event_is_kept_with_its_payment_token() -> None:
 
 @each("machine", PUBLISHING)
 def test_lost_notice_raises_an_alarm(machine: str) -> None:
-    group = arn_of(MACHINES[machine].properties["Logging"]["Destinations"][0]["CloudWatchLogsLogGroup"]["LogGroupArn"])
-    filters = [one for one in of_type("AWS::Logs::MetricFilter").values() if one["LogGroupName"] == {"Ref": group}]
-    made = [transformation["MetricName"] for one in filters for transformation in one["MetricTransformations"]]
+    (found,) = (one for one in FILTERS if one["LogGroupName"] == {"Ref": MACHINES[machine].log_group})
 
-    assert [one["FilterPattern"] for one in filters] == ['{ $.details.resourceType = "sns" }']
-    assert made == [ALARMS["NoticeFailedAlarm"]["MetricName"]]
+    assert [made["MetricName"] for made in found["MetricTransformations"]] == [
+        ALARMS["NoticeFailedAlarm"]["MetricName"]
+    ]
+
+
+@each(("event", "service"), [(event, service) for event in NAMING_A_SERVICE for service in ("sns", "lambda")])
+def test_only_failed_notices_count_as_failed(event: str, service: str) -> None:
+    """tests/machines matches the same patterns against the histories of every path."""
+    details = {"resourceType": service, "resource": "publish"}
+    history = [{"id": 5, "type": event, f"{event[0].lower()}{event[1:]}EventDetails": details}]
+    of_machines = [
+        one for one in FILTERS if one["LogGroupName"]["Ref"] in {made.log_group for made in MACHINES.values()}
+    ]
+    failed = service == "sns" and event in {"TaskFailed", "TaskStartFailed", "TaskTimedOut"}
+
+    assert of_machines
+    for one in of_machines:
+        counted = {
+            level: sum(matches(one["FilterPattern"], line) for line in logged(history, level)) for level in LEVELS
+        }
+        assert counted == {"ALL": failed, "ERROR": failed, "FATAL": False}
+
+
+@each("metric_filter", FILTERS)
+def test_metric_filter_of_a_function_reads_what_its_code_logs_at_the_level_that_is_on(metric_filter: Any) -> None:
+    """Only the level of the state machines' logs is a parameter."""
+    pattern, group = metric_filter["FilterPattern"], metric_filter["LogGroupName"]["Ref"]
+    (function, *_) = [one for one in FUNCTIONS.values() if one.log_group == group] or [None]
+    if function is None:
+        assert group in {machine.log_group for machine in MACHINES.values()}
+        return
+    context = (ROOT / "functions" / function.module.partition(".")[0]).rglob("*.py")
+    code = "".join(path.read_text() for path in [*context, *(ROOT / "functions" / "runtime").rglob("*.py")])
+    line = dict(re.findall(r'\$\.(\w+) = "([^"]+)"', pattern))
+
+    assert TEMPLATE["Globals"]["Function"]["LoggingConfig"]["ApplicationLogLevel"] == "INFO"
+    assert matches(pattern, line)
+    assert "message" not in line or f'"{line["message"]}"' in code
+    assert "logger" not in line or importlib.util.find_spec(line["logger"])
+
+
+@each(
+    ("pattern", "found"),
+    [
+        ('{ $.a = "1" }', True),
+        ('{ $.a = "2" || $.b.c = "3" }', True),
+        ('{ $.a = "1" && ($.b.c = "4" || $.b.c = "3") }', True),
+        ('{ $.a = "2" && $.a = "1" || $.b.c = "3" }', True),
+        ('{ $.a = "1" && $.b.c = "4" }', False),
+        ('{ $.a != "1" }', False),
+        ('{ $.missing != "1" }', False),
+        ('{ $.b = "3" }', False),
+    ],
+)
+def test_filter_pattern_matches_as_on_aws(pattern: str, found: bool) -> None:
+    assert matches(pattern, {"a": "1", "b": {"c": "3"}}) == found
+
+
+@each("pattern", ["ERROR", "{ $.a = 1 }", '{ $.a = "1" $.b }', '{ ($.a = "1" }', '{ $.a = "1*" IS NULL }'])
+def test_filter_pattern_outside_the_model_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"not modelled|parenthesis"):
+        matches(pattern, {"a": "1"})
 
 
 def test_recovery_is_watched_until_it_ends() -> None:

@@ -1,5 +1,6 @@
 """Tables, buckets, topics, logs, parameters and outputs of the template."""
 
+from collections import Counter
 from typing import Any
 
 from accounts.definition import ACCOUNT_SETUP
@@ -8,7 +9,7 @@ from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.project import read_json
 from tests.kit.released import RELEASED, stateful
-from tests.kit.template import RESOURCES, TEMPLATE, arn_of, of_type
+from tests.kit.template import FUNCTIONS, RESOURCES, TEMPLATE, arn_of, of_type
 
 TABLES = of_type("AWS::DynamoDB::Table")
 TOPICS = of_type("AWS::SNS::Topic")
@@ -148,9 +149,22 @@ def test_data_outlives_the_stack_but_not_a_failed_first_deployment(resource: str
     assert RESOURCES[resource]["UpdateReplacePolicy"] == "Retain"
 
 
-@each("table", sorted(KEYS))
-def test_tables_for_money_are_protected_from_deletion(table: str) -> None:
-    assert TABLES[table]["DeletionProtectionEnabled"] is True
+@each("table", sorted(set(TABLES) - {"ReportsTable"}))
+def test_table_is_protected_from_deletion_by_the_parameter(table: str) -> None:
+    """Only reports can be rebuilt."""
+    on = Stack(parameters={"DeletionProtection": "true"})
+
+    assert on.resolve(TABLES[table]["DeletionProtectionEnabled"]) == "true"
+
+
+@each("resource", RESOURCES)
+def test_rollback_of_a_first_deployment_can_delete_everything(resource: str) -> None:
+    """SAM retains a layer's versions unless told otherwise."""
+    properties = RESOURCES[resource].get("Properties", {})
+
+    assert RESOURCES[resource].get("DeletionPolicy", "Delete") in {"Delete", "RetainExceptOnCreate"}
+    assert Stack().resolve(properties.get("DeletionProtectionEnabled", "false")) == "false"
+    assert properties.get("RetentionPolicy") == ("Delete" if resource.endswith("Layer") else None)
 
 
 @each(("table", "key"), KEYS.items())
@@ -168,6 +182,19 @@ def test_no_stateful_resource_has_moved_since_the_last_release() -> None:
 
 def test_orders_stream_has_old_and_new_images() -> None:
     assert TABLES["OrdersTable"]["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_at_most_two_functions_read_a_stream() -> None:
+    """DynamoDB throttles a stream with more readers."""
+    sources = [
+        event["Properties"]["Stream"]["Fn::GetAtt"][0]
+        for function in FUNCTIONS.values()
+        for event in function.properties.get("Events", {}).values()
+        if event["Type"] == "DynamoDB"
+    ]
+
+    assert {table for table, body in TABLES.items() if "StreamSpecification" in body} == set(sources)
+    assert [table for table, readers in Counter(sources).items() if readers > 2] == []
 
 
 def test_orders_of_a_day_can_be_queried() -> None:

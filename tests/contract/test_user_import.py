@@ -20,7 +20,7 @@ from tests.kit.template import FUNCTIONS, TEMPLATE, allowed, of_type
 from user_import.connect import backoff_until
 from user_import.creation import ROW_TAG
 from user_import.csv_file import MAX_ROW, RowPointer
-from user_import.errors import ConnectError, ImportRefused, InvalidRow
+from user_import.errors import ConnectError, InvalidRow
 from user_import.results import NOT_REGISTERED, PASSWORD_NOT_SET, SENTENCES, Outcome, ResultKey
 from user_import.retry import Kept
 from user_import.user import User
@@ -265,10 +265,6 @@ def allowing(action: str) -> list[tuple[str, Any]]:
         for statement in policy["PolicyDocument"]["Statement"]
         if f"'{action}'" in str(statement)
     ]
-
-
-def test_every_import_error_is_documented() -> None:
-    assert [cls.__name__ for cls in ImportRefused.__subclasses__() if not cls.__doc__] == []
 
 
 READERS = ["InitializeRole", "CountCsvFilesRole", "UserCreateRole"]

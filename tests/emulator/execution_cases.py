@@ -316,6 +316,19 @@ def parameters_in_history(lab: Lab) -> Any:
     return [found.get("QueueUrl") == queue, found.get("MessageBody", {}).get("token") == token]
 
 
+def integration_in_history(lab: Lab) -> Any:
+    run, _, token = started(lab)
+    lab.succeed(token)
+    run.ended()
+    details = [
+        event[f"task{kind}EventDetails"]
+        for event in run.events()
+        for kind in ("Scheduled", "Succeeded")
+        if event["type"] == f"Task{kind}"
+    ]
+    return [(one.get("resourceType"), one["resource"]) for one in details]
+
+
 def event_of_a_timeout(lab: Lab) -> Any:
     run, _, _ = started(lab, TimeoutSeconds=1)
     return [run.end(), "TaskTimedOut" in run.kinds()]
@@ -747,6 +760,12 @@ CASES = [
         f"{API}, TaskScheduledEventDetails: parameters, required",
         parameters_in_history,
         [True, True],
+    ),
+    Case(
+        "a history names the integration of a task",
+        f"{API}, TaskSucceededEventDetails: resource, resourceType: the service of the resource",
+        integration_in_history,
+        [("sqs", "sendMessage.waitForTaskToken")] * 2,
     ),
     Case(
         "a task that times out has its event",

@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from tests.kit.deployed_stack import Stack
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, still_there
+from tests.kit.template import of_type
 
 pytestmark = pytest.mark.local_only("are about the local stack itself")
 
@@ -79,6 +81,20 @@ def guarded(issuer: str, audience: str) -> Any:
     )
     shop = {"Type": "AWS::Serverless::HttpApi", "Properties": api}
     return template({"Api": shop, "Echo": echo, "Authorizer": function(AUTHORIZE)})
+
+
+def shut(*opened: str) -> Any:
+    """A template with CORS and a `$default` route behind a JWT authorizer. opened: paths with an open OPTIONS route."""
+    jwt = {"IdentitySource": "$request.header.Authorization"}
+    jwt |= {"JwtConfiguration": {"issuer": "https://issuer.example", "audience": ["a"]}}
+    auth = {"DefaultAuthorizer": "Jwt", "Authorizers": {"Jwt": jwt}}
+    api = {"CorsConfiguration": {"AllowOrigins": [SHOP], "AllowMethods": ["GET"]}, "Auth": auth}
+    rest = {"Type": "HttpApi", "Properties": {"ApiId": {"Ref": "Api"}}}
+    preflights = {
+        f"Open{number}": event(path, "options", Auth={"Authorizer": "NONE"}) for number, path in enumerate(opened)
+    }
+    resources = {"Api": {"Type": "AWS::Serverless::HttpApi", "Properties": api}}
+    return template(resources | {"Echo": function(ECHO, Rest=rest, One=event("/orders", "get"), **preflights)})
 
 
 def small(path: str) -> Any:
@@ -178,6 +194,15 @@ def test_ministack_still_leaves_nested_templates_untransformed(upstream: Account
         deploy(upstream, nested(upstream, "/here"))
 
 
+def test_ministack_still_responds_to_a_preflight_under_an_authorizing_default_route(upstream: Account) -> None:
+    jwt = upstream.client("apigatewayv2")
+    cors = {"AllowOrigins": [SHOP], "AllowMethods": ["GET"]}
+    api = jwt.create_api(Name="shut", ProtocolType="HTTP", CorsConfiguration=cors)["ApiId"]
+    jwt.create_route(ApiId=api, RouteKey="$default", AuthorizationType="AWS_IAM")
+    status, *_ = Api(upstream, api).send("OPTIONS", "/orders", {"Origin": SHOP})
+    assert status == 204, still_there("http_api", "preflights under an authorizing $default route")
+
+
 # --- ours ---
 
 
@@ -268,6 +293,39 @@ def test_api_of_sam_events_answers_as_on_aws(shop: Api, case: Case) -> None:
     assert status == case.status, body
     assert {path: member(body, path) for path in case.found} == case.found
     assert {name: headers.get(name) for name in case.answered} == case.answered
+
+
+# "The $default route catches requests for all methods and routes that you haven't explicitly defined, including OPTIONS
+# requests. To support unauthorized OPTIONS requests to your $default route, add an OPTIONS /{proxy+} route that doesn't
+# require authorization and attach an integration". [cors]
+def test_preflight_under_an_authorizing_default_route_needs_an_open_options_route(ours: Account) -> None:
+    def preflight(path: str, *opened: str) -> tuple[int, Any]:
+        status, headers, _ = Api(ours, deploy(ours, shut(*opened))["Api"]).send("OPTIONS", path, {"Origin": SHOP})
+        return status, headers.get(ALLOW_ORIGIN)
+
+    assert preflight("/orders") == (401, None)
+    assert preflight("/orders", "/{proxy+}") == (204, SHOP)
+    assert preflight("/orders/7", "/{proxy+}") == (204, SHOP)
+    assert preflight("/orders/7", "/orders") == (401, None)
+
+
+# "When Amazon S3 receives a preflight request from a browser, it evaluates the CORS configuration for the bucket and
+# uses the first CORSRule rule that matches". (S3 user guide, Using cross-origin resource sharing)
+@pytest.mark.parametrize(
+    ("origin", "method", "allowed"),
+    [(SHOP, "PUT", SHOP), (EVIL, "PUT", None), (SHOP, "GET", "*"), ("null", "GET", "*"), (SHOP, "DELETE", None)],
+)
+def test_pages_may_use_the_links_to_imports(ours: Account, origin: str, method: str, allowed: str | None) -> None:
+    """A page uploads by a link. It reads results by a redirect of the API, after which its origin is "null"."""
+    cors = Stack(parameters={"ApiCorsOrigins": SHOP}).resolve(of_type("AWS::S3::Bucket")["ImportsBucket"])
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {"CorsConfiguration": cors["CorsConfiguration"]}}
+    name = deploy(ours, {"Resources": {"Bucket": bucket}, "Outputs": {"Api": {"Value": {"Ref": "Bucket"}}}})["Api"]
+    asked = {"Access-Control-Request-Method": method, "Access-Control-Request-Headers": "content-type,x-tenant-code"}
+
+    answer = requests.options(f"{ours.endpoint}/{name}/uploads/a.csv", headers={"Origin": origin, **asked}, timeout=20)
+
+    assert answer.headers.get("Access-Control-Allow-Origin") == allowed
+    assert answer.status_code == (200 if allowed else 403)
 
 
 # "Update requires: No interruption" of Body (CloudFormation, AWS::ApiGatewayV2::Api); "If no routes match a request,

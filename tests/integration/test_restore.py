@@ -276,7 +276,7 @@ def test_all_tables_together(rehearsal: Rehearsal) -> None:
     assert past.audited() == {}
     eventually(lambda: broken_invariants(stack, [*BEFORE, *IN_FLIGHT], {"tea": STOCKED}) == [])
 
-    # Commands: versions run again, even those whose names are taken; the catalog is the only target that is not a table.
+    # Commands: versions run again, even under names that are taken. The catalog is the only target outside the tables.
     bucket = stack.outputs["CatalogBucket"]
     for one in stack.client("s3").list_objects_v2(Bucket=bucket)["Contents"]:
         stack.client("s3").delete_object(Bucket=bucket, Key=one["Key"])

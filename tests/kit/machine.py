@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.project import read_json
-from tests.kit.template import PATH, of_type
+from tests.kit.template import PATH, arn_of, of_type
 
 type State = Mapping[str, Any]
 
@@ -31,6 +31,12 @@ class Machine:
     def substitutions(self) -> Mapping[str, Any]:
         return self.properties.get("DefinitionSubstitutions", {})
 
+    @property
+    def log_group(self) -> str | None:
+        """The logical id of its log group."""
+        (destination,) = self.properties["LoggingConfiguration"]["Destinations"]
+        return arn_of(destination["CloudWatchLogsLogGroup"]["LogGroupArn"])
+
     def tasks(self) -> Iterator[tuple[str, State]]:
         """Every Task by name, including those inside a Map or a Parallel."""
         return _tasks(self.definition)
@@ -50,12 +56,12 @@ def inner(state: State) -> list[Mapping[str, Any]]:
 
 
 def _machine(name: str, properties: Mapping[str, Any]) -> Machine:
-    path = (PATH.parent / properties["DefinitionUri"]).resolve()
+    path = (PATH.parent / properties["DefinitionS3Location"]).resolve()
     return Machine(name, path, properties, read_json(path))
 
 
 MACHINES: dict[str, Machine] = {
-    name: _machine(name, properties) for name, properties in of_type("AWS::Serverless::StateMachine").items()
+    name: _machine(name, properties) for name, properties in of_type("AWS::StepFunctions::StateMachine").items()
 }
 
 
@@ -103,10 +109,11 @@ def _longest(states: Mapping[str, State], name: str, before: frozenset[str]) -> 
         return float("inf")
     branches = (_longest(branch["States"], branch["StartAt"], frozenset()) for branch in state.get("Branches", []))
     after = (_longest(states, successor, before | {name}) for successor in successors(state))
-    return _seconds(state) + max(branches, default=0) + max(after, default=0)
+    return seconds_of(state) + max(branches, default=0) + max(after, default=0)
 
 
-def _seconds(state: State) -> float:
+def seconds_of(state: State) -> float:
+    """A state's maximum duration, without what runs inside it."""
     if state["Type"] == "Wait":
         return float(state.get("Seconds", "inf"))
     ran = [retrier for retrier in state.get("Retry", []) if retrier["ErrorEquals"] != [THROTTLED]]

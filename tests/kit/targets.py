@@ -33,6 +33,9 @@ SMALLEST: dict[str, list[str]] = {
     "faults-users": [_FEW],
     "faults-webhooks": [_FEW],
     "faults-zips": [_FEW],
+    "freeze": ["INTO=.stepwise/frozen", "PARTS=asl resources"],
+    "frozen": ["AGAINST=.stepwise/frozen", "PARTS=asl resources"],
+    "size": [],
 }
 # Their recipes run test files that `make test` runs as well, at a smaller size.
 BY_PYTEST = {
@@ -61,10 +64,8 @@ COVERED = {
     "asl": "tests/contract/test_state_machines.py",
     "pictures": "tests/contract/test_pictures.py",
     "preflight": "tests/integration/test_preflight.py",
+    "teardown": "tests/integration/test_failed_deployment.py",
     "corpus": "tests/unit/imports/test_corpus.py",
-    "freeze": "tests/contract/test_frozen.py",
-    "frozen": "tests/contract/test_frozen.py",
-    "size": "tests/contract/test_size.py",
 }
 # Not in `make test`: the reason, and the job of check.yml, or the other way, that runs the target.
 ELSEWHERE = {

@@ -102,9 +102,8 @@ class WebhookWorld:
         self.endpoints = Endpoints(lambda: parameters, "/stepwise/webhooks", lambda: self.now.timestamp())
         self.receiver = Receiver(lambda: self.now, is_delivered=self._is_delivered)
 
-    def deliveries(self, client: Any = None) -> Deliveries:
-        """Returns the deliveries. client: another way to the same table."""
-        table = WebhooksTable(client or self.client, self.table_name)
+    def deliveries(self) -> Deliveries:
+        table = WebhooksTable(self.client, self.table_name)
         return Deliveries(table, self.endpoints, self.receiver, LIFETIME, lambda: self.now)
 
     @staticmethod
@@ -131,26 +130,12 @@ class WebhookWorld:
         )
         return key
 
-    def notify(self, client: Any = None, notice: Notice | None = None) -> int:
+    def notify(self, notice: Notice | None = None) -> int:
         """Run the queue's function."""
-        return Notifying(self.deliveries(client)).notify(notice or notice_of(NOTICE))
+        return Notifying(self.deliveries()).notify(notice or notice_of(NOTICE))
 
-    def sweep(self, client: Any = None) -> dict[str, int]:
-        return Sweep(self.deliveries(client)).run(lambda: True)
-
-    def resend(self) -> None:
-        """Resend as an operator who sees that a delivery was not accepted."""
-        own = self.deliveries()
-        for row in self.rows():
-            key = WebhookKey(TENANT, row["webhook_id"])
-            seen, subscription = own.table.delivery(key, row["event_id"]), own.table.find(key)
-            if (
-                seen
-                and subscription
-                and seen.status is not Status.DELIVERED
-                and (claimed := own.table.reopen(subscription, seen, own.owner(), self.now))
-            ):
-                own.attempt(claimed)
+    def sweep(self) -> dict[str, int]:
+        return Sweep(self.deliveries()).run(lambda: True)
 
     def drain(self) -> None:
         """Sweep whenever something is due, to the end of all retries."""

@@ -53,9 +53,13 @@ class Running:
             time.sleep(0.05)
         raise TimeoutError(f"{arn} is {about['status']} after {_SECONDS} s")
 
-    def _history(self, arn: str) -> tuple[list[str], list[str]]:
+    def events(self, arn: str) -> list[Any]:
+        """The history of an execution, in order."""
         pages = self.engine.client.get_paginator("get_execution_history").paginate(executionArn=arn)
-        events: list[Any] = sorted((event for page in pages for event in page["events"]), key=lambda event: event["id"])
+        return sorted((event for page in pages for event in page["events"]), key=lambda event: event["id"])
+
+    def _history(self, arn: str) -> tuple[list[str], list[str]]:
+        events = self.events(arn)
         entered = [event["stateEnteredEventDetails"]["name"] for event in events if "StateEntered" in event["type"]]
         failed = [event for event in events if event["type"] in {"TaskFailed", "LambdaFunctionFailed"}]
         by_id = {event["id"]: event for event in events}

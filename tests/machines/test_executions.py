@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tests.kit.machine import MACHINES
+from tests.kit.metric_filters import LEVELS, logged, matches
+from tests.kit.template import of_type
 from tests.machines.engines import Engine
 from tests.machines.execution import Running, create
 from tests.machines.mocks import CASES, Case
@@ -18,6 +20,28 @@ _INTRINSIC = [pytest.mark.untrue("moto", reason="an intrinsic function that fail
 _MARKS = {"UserImport.MapFails": _INTRINSIC, "UserImport.MapFailsAndNoticeIsLost": _INTRINSIC}
 FAILING = [
     pytest.param(case, id=name, marks=_MARKS.get(name, [])) for name, case in CASES.items() if case.expected.error
+]
+PATTERNS = {
+    name: one["FilterPattern"]
+    for name, machine in MACHINES.items()
+    for one in of_type("AWS::Logs::MetricFilter").values()
+    if one["LogGroupName"] == {"Ref": machine.log_group}
+}
+"""The pattern of each machine with a metric filter on its log."""
+_UNNAMED = [pytest.mark.untrue("moto", reason="a failed task's event lacks resourceType")]
+
+
+def failed_notices(case: Case) -> int:
+    """The number of failed attempts to publish."""
+    notices = {name for name, state in MACHINES[case.machine].tasks() if ":sns:" in state["Resource"]}
+    scripted = case.script().answers.items()
+    return sum("Throw" in answer for state, answers in scripted if state in notices for answer in answers)
+
+
+NOTIFYING = [
+    pytest.param(case, id=name, marks=_UNNAMED if failed_notices(case) else [])
+    for name, case in CASES.items()
+    if case.machine in PATTERNS
 ]
 
 
@@ -53,6 +77,19 @@ def test_failed_execution_reports_the_first_error_in_full(
 
     assert ran.error == case.expected.error
     assert ran.cause == state["Cause"] if "Cause" in state else json.loads(ran.cause)["Error"] == case.expected.error
+
+
+@pytest.mark.parametrize("case", NOTIFYING)
+def test_notice_alarm_counts_failed_notices_at_each_level_but_fatal(
+    case: Case, running: Running, started: Mapping[str, str]
+) -> None:
+    """FATAL logs the end of an execution only, and a lost notice fails none."""
+    failed = failed_notices(case)
+    running.result(started[case.id])
+    history = running.events(started[case.id])
+
+    counted = {level: sum(matches(PATTERNS[case.machine], line) for line in logged(history, level)) for level in LEVELS}
+    assert counted == {"ALL": failed, "ERROR": failed, "FATAL": 0}
 
 
 def _in_order(states: list[str], case: Case) -> list[str]:

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -20,3 +21,13 @@ def gateway(gateway_server: GatewayServer) -> GatewayClient:
     gateway_server.simulator.reset()
     gateway_server.simulator.access.rotate(SECRET)
     return GatewayClient(gateway_server.address, secret=SECRET)
+
+
+@pytest.fixture
+def aws() -> Iterator[Any]:
+    """A session in an empty account."""
+    # Most contexts need no moto, which takes long to import.
+    from tests.unit import aws
+
+    with aws.mock_aws():
+        yield aws.Session()

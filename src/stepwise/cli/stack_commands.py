@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from rich.table import Table
 from stepwise import STACK_NAME
 from stepwise.local import project
 from stepwise.local.containers import containers
-from stepwise.local.deployment import deploy, require
+from stepwise.local.deployment import FAILED_CREATION, deploy, failures, require
 from stepwise.local.emulator import emulator
 from stepwise.local.simulators.payment_gateway import secret
 from stepwise.local.simulators.webhook_receiver import client as webhook_receiver
@@ -45,7 +46,7 @@ def start(
 
     The Stepwise application also gets its stock, its simulators' addresses and the console.
     """
-    port, name = hints.chosen.port, hints.chosen.stack
+    port, name = hints.chosen.port, hints.chosen.stack_name
     parameters = _parameters(parameter or [])
     is_application = template is None and name == STACK_NAME and project.has_application()
     if not is_application and (gateway or cards):
@@ -159,22 +160,39 @@ def stop(
 
 
 def status() -> None:
-    """Show whether the stack is running, with its outputs."""
+    """Show whether the stack is running, with its outputs, and why its last deployment failed."""
     out, port, aws = views.console(), hints.chosen.port, hints.chosen.aws
     running = None if aws else emulator.running(port)
     if not aws and running is None:
-        output.document_only({"running": False, "outputs": {}, "simulators": {}, "console": ""})
+        nothing = {"running": False, "status": "", "failures": [], "outputs": {}, "simulators": {}, "console": ""}
+        output.document_only(nothing)
         out.print(f"Nothing is running on port {port}. Start it with {hints.command('start')}")
         raise typer.Exit(1)
-    outputs = chosen_stack().outputs
+    stack = chosen_stack()
     simulators = dict(running.simulators) if running else {}
     console = console_process.address(running) if running else ""
-    output.document_only({"running": True, "outputs": dict(outputs), "simulators": simulators, "console": console})
-    out.print(_outputs(outputs))
+    failed = _failures(stack)
+    state = {"running": stack.status not in FAILED_CREATION, "status": stack.status, "failures": failed}
+    output.document_only(state | {"outputs": dict(stack.outputs), "simulators": simulators, "console": console})
+    if failed:
+        out.print(views.records(f"{stack.status}, because of", ["stack", "resource", "status", "reason"], failed))
+    if not state["running"]:
+        output.say(
+            f"The stack {hints.chosen.stack_name} was not created. Delete it before you deploy again: docs/deploy.md"
+        )
+        raise typer.Exit(1)
+    out.print(_outputs(stack.outputs))
     if running:
         out.print(views.simulators(running.simulators))
     if console:
         output.say(f"Console: {console}")
+
+
+def _failures(stack: Stack) -> list[dict[str, str]]:
+    """Return what failed, if the last creation or update of the stack failed."""
+    if "FAILED" not in stack.status and "ROLLBACK" not in stack.status:
+        return []
+    return [asdict(one) for one in failures(stack.client("cloudformation"), hints.chosen.stack_name)]
 
 
 def _outputs(outputs: Mapping[str, str]) -> Table:

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from samtranslator.yaml_helper import yaml_parse
 from .emulator.emulator import REGION, ROOT, STATE, LocalStackError, environment, locked
 from .project import has_application
 
+_STACK = "AWS::CloudFormation::Stack"
 _BUILD = STATE / "build"
 _TEMPLATE, PACKED = "template.yaml", "packed.json"
 _SOURCES = ("template.yaml", "stacks", "functions", "layers", "statemachine")
@@ -29,6 +31,8 @@ DEPLOY = (
     *("--capabilities", *_CAPABILITIES, "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
 )
 """Options of every local `sam deploy`."""
+FAILED_CREATION = {"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"}
+"""Statuses of a stack that was never created; it can only be deleted."""
 # The simulator's instances get their ids at creation, so none can be listed before.
 _ANY_INSTANCE = "arn:aws:connect:us-east-1:000000000000:instance/*"
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
@@ -53,7 +57,28 @@ def deploy(
     with locked("build.lock"):
         _build(endpoint, log, file)
         chosen = _for_any_stack(file) | dict(parameters or {}) | more
-        _sam(endpoint, log, "deploy", *DEPLOY, "--stack-name", name, *_given(chosen))
+        try:
+            _sam(endpoint, log, "deploy", *DEPLOY, "--stack-name", name, *_given(chosen))
+        except LocalStackError as error:
+            raise LocalStackError("\n".join([str(error), *_why_and_clear(endpoint, name)])) from error
+
+
+def _why_and_clear(endpoint: str, name: str) -> list[str]:
+    """Return what failed, a line each, and delete a stack whose creation failed, because it cannot be updated."""
+    import boto3
+    from botocore.exceptions import ClientError
+
+    client = boto3.Session("test", "test", region_name=REGION).client("cloudformation", endpoint_url=endpoint)
+    try:
+        found = failures(client, name)
+        status = client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
+    except ClientError:
+        # sam failed before there was a stack.
+        return []
+    if status in FAILED_CREATION:
+        client.delete_stack(StackName=name)
+        client.get_waiter("stack_delete_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+    return [f"{one.stack}: {one.resource}: {one.reason}" for one in found]
 
 
 def _file(template: str | Path | None) -> Path:
@@ -182,10 +207,58 @@ def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str
     """Yield every resource of a deployed stack and its nested stacks, as CloudFormation lists them."""
     for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
         for one in page["StackResourceSummaries"]:
-            if one["ResourceType"] == "AWS::CloudFormation::Stack":
+            if "PhysicalResourceId" not in one:
+                # Its creation was cancelled.
+                continue
+            if one["ResourceType"] == _STACK:
                 yield from resources(cloudformation, one["PhysicalResourceId"])
             else:
                 yield one
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A resource that failed during a stack's last operation. stack: the name of its nested stack, or of the root."""
+
+    stack: str
+    resource: str
+    kind: str
+    status: str
+    reason: str
+
+
+def failures(cloudformation: Any, stack: str) -> list[Failure]:
+    """Return what failed during the last creation or update of a stack, the first failure first.
+
+    The root's events say only which nested stack failed, so the nested stack's events count instead.
+    stack: a name, or the id of a stack, which may be deleted.
+    """
+    found: list[Failure] = []
+    for event in reversed(list(_last_operation(cloudformation, stack))):
+        if not event["ResourceStatus"].endswith("_FAILED") or _is_own(event):
+            continue
+        physical_id, reason = event.get("PhysicalResourceId", ""), event.get("ResourceStatusReason", "")
+        kind, nested = event["ResourceType"], physical_id.startswith("arn:") and event["ResourceType"] == _STACK
+        if deeper := failures(cloudformation, physical_id) if nested else []:
+            found += [one for one in deeper if one not in found]
+        elif not reason.endswith(" cancelled"):
+            name, status = event["StackName"], event["ResourceStatus"]
+            found.append(Failure(name, event["LogicalResourceId"], kind, status, reason))
+    return found
+
+
+def _last_operation(cloudformation: Any, stack: str) -> Iterator[Any]:
+    """Yield the events since the last creation or update began, the newest first."""
+    for page in cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack):
+        for event in page["StackEvents"]:
+            yield event
+            if _is_own(event) and event["ResourceStatus"] in {"CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"}:
+                return
+
+
+def _is_own(event: Any) -> bool:
+    """Return whether an event is about its stack as a whole."""
+    return bool(event.get("PhysicalResourceId") == event["StackId"])
 
 
 def sam_environment(endpoint: str, temporary: str | Path) -> dict[str, str]:

@@ -7,8 +7,8 @@ from itertools import batched
 
 from idempotency.dynamodb import read_rows
 from idempotency.saga.state import SagaReader
+from ordering.audit import Audit, Contradiction
 from ordering.definition import ORDER_SAGA
-from ordering.orders.audit import Audit, Contradiction
 
 from . import runs
 from .executions import SUCCEEDED

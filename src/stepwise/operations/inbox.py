@@ -234,6 +234,19 @@ def _queues(stack: Stack, name: str) -> Iterator[Concern]:
             yield Concern("queues", one.name, problem, queues.cause(stack, one), see)
 
 
+def _mappings(stack: Stack, name: str) -> Iterator[Concern]:
+    """Yield disabled event source mappings. Nothing else notices one: while it is off, its metrics have no data."""
+    pages = stack.client("lambda").get_paginator("list_event_source_mappings").paginate()
+    found = [one for page in pages for one in page["EventSourceMappings"] if f":function:{name}-" in one["FunctionArn"]]
+    off = {one["UUID"]: one for one in found if one["State"] in ("Disabling", "Disabled")}
+    # Listing the resources of all nested stacks takes seconds.
+    for logical_id, uuid in stack.resources(name, "AWS::Lambda::EventSourceMapping") if off else ():
+        if uuid in off:
+            cause = f"aws lambda update-event-source-mapping --uuid {uuid} --enabled"
+            since = off[uuid]["LastModified"].astimezone(UTC).isoformat(timespec="seconds")
+            yield Concern("mappings", logical_id, "is disabled: nothing reads its source", cause, ("status",), since)
+
+
 def _alarms(stack: Stack, name: str) -> Iterator[Concern]:
     """Yield active alarms, each with its cause: one alarm watches up to ten resources."""
     pages = stack.client("cloudwatch").get_paginator("describe_alarms").paginate(StateValue="ALARM")
@@ -294,6 +307,7 @@ PROVIDERS: Mapping[str, tuple[str, Callable[[Stack, str], Iterable[Concern]]]] =
     "imports": ("ImportCsvArn", _imports),
     "user_imports": ("UserImportArn", _user_imports),
     "queues": ("", _queues),
+    "mappings": ("", _mappings),
     "alarms": ("", _alarms),
 }
 """By context: an output that the stack has if the context is deployed, and the function that yields its concerns."""

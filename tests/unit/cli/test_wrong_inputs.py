@@ -347,10 +347,6 @@ def run(row: Wrong, places: dict[str, str]) -> Ended:
         return stepwise(*words, text=row.text)
 
 
-def test_input_table_is_long_enough() -> None:
-    assert len(ROWS) >= 200
-
-
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_invalid_input_is_reported_without_a_traceback(row: Wrong, places: dict[str, str]) -> None:
     ended = run(row, places)

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from commands import handlers
 from entities.errors import InvalidCommand, NotBlocked, StaleCommand
@@ -20,7 +18,7 @@ SK = "PRODUCT#tea-01"
 
 
 @pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator["Stack"]:
+def stack(aws: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator["Stack"]:
     world = World(dynamodb.client())
     variables = {
         "COMMANDS_TABLE": world.tables.commands,
@@ -38,14 +36,13 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator["Stack"]:
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with mock_aws():
-        s3 = boto3.client("s3", region_name="us-east-1")
-        s3.create_bucket(Bucket="catalog")
-        made = {"dynamodb": world.client, "s3": s3, "stepfunctions": world.machines}
-        session = SimpleNamespace(create_client=lambda service, **_: made[service])
-        monkeypatch.setattr(clients, "session", lambda: session)
-        forget()
-        yield Stack(world, variables["PRODUCTS_TABLE"], s3)
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="catalog")
+    made = {"dynamodb": world.client, "s3": s3, "stepfunctions": world.machines}
+    session = SimpleNamespace(create_client=lambda service, **_: made[service])
+    monkeypatch.setattr(clients, "session", lambda: session)
+    forget()
+    yield Stack(world, variables["PRODUCTS_TABLE"], s3)
     forget()
 
 

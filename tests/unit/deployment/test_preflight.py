@@ -15,7 +15,7 @@ from botocore.stub import ANY, Stubber
 
 from benchmarks import results
 from stepwise.deployment.application import files
-from stepwise.deployment.preflight import change_set, policies, quotas, template
+from stepwise.deployment.preflight import change_set, policies, protection, quotas, template
 from stepwise.deployment.preflight.__main__ import main
 from stepwise.deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
 from stepwise.deployment.preflight.resolve import Unresolved
@@ -126,7 +126,7 @@ def test_definitions_have_the_arns_of_the_account(region: str, partition: str) -
     definitions = dict(account(region=region).definitions())
     arns = re.findall(r"arn:[\w-]+:lambda:[^\"]+", "".join(definitions.values()))
 
-    assert set(definitions) == set(of_type("AWS::Serverless::StateMachine"))
+    assert set(definitions) == set(of_type("AWS::StepFunctions::StateMachine"))
     assert "${" not in "".join(definitions.values())
     assert arns
     assert all(arn.startswith(f"arn:{partition}:lambda:{region}:{ACCOUNT}:function:new-") for arn in arns)
@@ -275,6 +275,8 @@ def change(resource: str, kind: str, action: str, replacement: str | None = None
     return {"Type": "Resource", "ResourceChange": body | ({"Replacement": replacement} if replacement else {})}
 
 
+TABLES = ["OrdersTable", "ReportsTable"]
+ON = {"DeletionProtection": "true"}
 STANDING = Deployed({"LogRetentionDays": "7", "Gone": "1"}, "UPDATE_COMPLETE", "", {})
 
 
@@ -355,6 +357,42 @@ def test_without_a_bucket_no_change_set_is_created() -> None:
     assert "BUCKET=" in str(examined("", lambda: change_set.examine(target)).not_reached)
 
 
+# The protection of tables
+
+
+def protected(status: str | None, rows: int = 0, **given: str) -> Part:
+    target = account(Deployed({}, status, "", {}) if status else None, **given)
+    if status == "CREATE_COMPLETE" and not given:
+        common = {"ResourceType": "AWS::DynamoDB::Table", "LastUpdatedTimestamp": 0, "ResourceStatus": status}
+        tables = [{"LogicalResourceId": name, "PhysicalResourceId": f"new-{name}", **common} for name in TABLES]
+        target.says("cloudformation", "list_stack_resources", {"StackResourceSummaries": tables}, StackName="new")
+        target.says("dynamodb", "scan", {"Count": rows}, TableName="new-OrdersTable", Limit=1, Select="COUNT")
+    part = examined("", lambda: protection.examine(target))
+    assert target.done()
+    return part
+
+
+@pytest.mark.parametrize(
+    ("status", "rows", "given", "verdict"),
+    [
+        (None, 0, {}, Verdict.OK),
+        ("REVIEW_IN_PROGRESS", 0, {}, Verdict.OK),
+        (None, 0, ON, Verdict.LOOK),
+        ("ROLLBACK_COMPLETE", 0, ON, Verdict.LOOK),
+        ("CREATE_COMPLETE", 0, {}, Verdict.OK),
+        ("CREATE_COMPLETE", 1, {}, Verdict.FAILED),
+        ("CREATE_COMPLETE", 1, ON, Verdict.OK),
+    ],
+)
+def test_rows_must_be_protected_but_not_in_the_first_deployment(
+    status: str | None, rows: int, given: dict[str, str], verdict: Verdict
+) -> None:
+    """ReportsTable has no protection, because it can be rebuilt."""
+    part = protected(status, rows, **given)
+
+    assert (part.not_reached, verdicts(part)) == (None, {"DeletionProtection": verdict})
+
+
 # The command
 
 
@@ -383,7 +421,7 @@ def test_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [([""], "name the stack: make preflight STACK=stepwise"), (["stepwise", "A"], "A: write NAME=VALUE")],
+    [([""], "name the stack: make preflight STACK=stepwise-dev"), (["stepwise", "A"], "A: write NAME=VALUE")],
 )
 def test_invalid_call_is_rejected(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):

@@ -1,13 +1,11 @@
 """PRODUCT's targets never go back, however late a write arrives."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from entities.catalog import CatalogBucket
 from entities.command import Attempt, Key
@@ -41,13 +39,10 @@ def tea(version: int, *, deleted: bool = False, **attributes: Any) -> Document:
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[CatalogBucket]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    with mock_aws():
-        s3 = boto3.client("s3", region_name="us-east-1")
-        s3.create_bucket(Bucket="catalog")
-        yield CatalogBucket(s3, "catalog", dynamodb.client())
+def bucket(aws: Any) -> CatalogBucket:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="catalog")
+    return CatalogBucket(s3, "catalog", dynamodb.client())
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from runtime import csv_records
 from tests.kit import corpus
 from tests.kit.texts import files
 
@@ -25,9 +24,3 @@ def test_every_cell_matches_a_second_reader(tmp_path: Path, capsys: pytest.Captu
         ["euc_jp.csv", "utf-8", "WrongEncoding", "0", "0", "0"],
         ["utf-8.csv", "utf-8", "COMPLETED", "13", "0", "0"],
     ]
-
-
-def test_changed_cell_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_records, "decoded", lambda data, encoding: data.decode(encoding).replace("y", "z"))
-
-    assert corpus.compare("a.csv", b"x,y\n1,2\n").differences == ("row 1, column 2",)

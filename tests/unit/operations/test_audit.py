@@ -12,16 +12,15 @@ import pytest
 
 from idempotency import Step, StepStore, StoreUnavailable
 from idempotency.dynamodb import Action, transact
-from idempotency.saga.state import SagaReader
 from idempotency.saga.sweep import SweepIncomplete
-from ordering.definition import ORDER_SAGA, RESERVE_INVENTORY
-from ordering.inventory.table import InventoryTable
-from ordering.order import parse_order
-from ordering.orders import audit as auditing
-from ordering.orders import sweep_handlers
-from ordering.orders.audit import Audit
-from ordering.orders.table import OrdersTable
-from ordering.payments.table import PaymentsTable
+from ordering import audit as auditing
+from ordering import handlers
+from ordering.audit import Audit
+from ordering.definition import RESERVE_INVENTORY
+from ordering.orders import OrdersTable
+from ordering.payments import PaymentsTable
+from ordering.requests import parse_order
+from ordering.stock import InventoryTable
 from stepwise.operations import audit, inbox, recovery
 from stepwise.operations.stack import Stack
 from tests.kit.orders import good_order
@@ -144,7 +143,7 @@ def _orders_table(client: Any) -> str:
 def shop() -> Shop:
     """The order of a test, and orders in every state that a saga may leave."""
     shop = Shop()
-    for number in range(40):
+    for number in range(6):
         shop.confirmed(f"good-{number}")
     shop.write(shop.orders.save(parse_order(good_order("begun")), NOW))
     shop.saga("not-finalized")
@@ -346,18 +345,18 @@ def test_attention_lists_the_notes_of_a_sweep(shop: Shop, monkeypatch: pytest.Mo
 def test_each_sweep_reads_a_few_rows_and_all_rows_get_their_turn(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
-    monkeypatch.setattr(auditing, "_PAGE", 7)
+    monkeypatch.setattr(auditing, "_PAGE", 2)
     monkeypatch.setattr(auditing, "_PAGES", 1)
     shop.lose(table, "RESERVATION#o-1" if table == INVENTORY else "o-1")
     rows = max(shop.client.scan(TableName=shop.tables[one])["Count"] for one in (ORDERS, PAYMENTS, INVENTORY))
-    found = [shop.sweep() for _ in range(rows // 7 + 1)]
+    found = [shop.sweep() for _ in range(rows // 2 + 1)]
 
     assert found[-1] == 1
     assert shop.noted() == {"o-1"}
 
 
 def test_sweep_out_of_time_leaves_its_position_to_the_next(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditing, "_PAGE", 7)
+    monkeypatch.setattr(auditing, "_PAGE", 2)
     monkeypatch.setattr(auditing, "_PAGES", 1)
     shop.sweep()
     (before,) = shop.records()
@@ -408,22 +407,18 @@ def test_function_audits_even_if_some_sagas_were_not_finalized(
 ) -> None:
     shop.lose(PAYMENTS, "o-1")
 
-    class Finalization:
-        reader = SagaReader(ORDER_SAGA, shop.client, shop.tables, shop.tables[RECORDS])
-
     class Sweep:
-        finalization = Finalization
-
         def run(self, *_: Any) -> dict[str, int]:
             if fails:
                 raise SweepIncomplete("1 of 1: o-9")
             return {"finalized": 0, "standing": 0}
 
-    monkeypatch.setattr(sweep_handlers, "sweep", Sweep)
+    monkeypatch.setattr(handlers, "sweep", Sweep)
+    monkeypatch.setattr(handlers, "audit", lambda: shop.audit)
     if fails:
         with pytest.raises(SweepIncomplete):
-            sweep_handlers.sweep_orders({}, Invocation())
+            handlers.sweep_orders({}, Invocation())
     else:
-        assert sweep_handlers.sweep_orders({}, Invocation()) == {"finalized": 0, "standing": 0}
+        assert handlers.sweep_orders({}, Invocation()) == {"finalized": 0, "standing": 0}
 
     assert shop.noted() == {"o-1"}

@@ -2,15 +2,10 @@
 
 import io
 import json
-from collections.abc import Iterator
 from datetime import timedelta
-from functools import cache
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
-from moto.core import errors
 
 from commands.requests import parse_retry, parse_skip
 from entities.catalog import CatalogBucket
@@ -90,15 +85,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    # moto reads a service's errors for each error that it returns.
-    monkeypatch.setattr(errors, "ErrorLookupFactory", cache(errors.ErrorLookupFactory))
-    with mock_aws():
-        s3 = boto3.client("s3", region_name="us-east-1")
-        s3.create_bucket(Bucket="catalog")
-        yield Desk(s3)
+def desk(aws: Any) -> Desk:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="catalog")
+    return Desk(s3)
 
 
 @pytest.mark.parametrize("text", ["tenant1/PRODUCT#tea-01", "TENANT#tenant1/PRODUCT#tea-01"])

@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import Mock
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from idempotency.codec import to_value
 from stepwise.operations import inbox, queues
@@ -27,6 +25,25 @@ ALARMS = {
     "StreamsLateAlarm": "stepwise-Below-StreamsLateAlarm-1",
     "SweepsMissingAlarm": "stepwise-Below-SweepsMissing-1",
 }
+
+MAPPINGS = {"NotifyTasksFunctionEnded": "u-1", "LaunchTasksFunctionCreated": "u-2"}
+
+
+@dataclass
+class Mapped(Functions):
+    """A Lambda client. states: of event source mappings, by function and UUID."""
+
+    states: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def get_paginator(self, name: str) -> "Mapped":
+        assert name == "list_event_source_mappings"
+        return self
+
+    def paginate(self) -> Iterator[Any]:
+        for (function, uuid), state in self.states.items():
+            arn = f"arn:aws:lambda:us-east-1:123456789012:function:{function}"
+            mapping = {"UUID": uuid, "FunctionArn": arn, "State": state, "LastModified": NOW}
+            yield {"EventSourceMappings": [mapping]}
 
 
 @dataclass
@@ -53,13 +70,14 @@ class States:
 class Desk:
     """A stack of some contexts: those with outputs."""
 
-    def __init__(self) -> None:
-        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-        self.client: Any = session.client
+    def __init__(self, aws: Any) -> None:
+        self.client = aws.client
         self.urls = {name: self.client("sqs").create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
         self.states = States()
-        self.stack = Stack(session, None, {})
-        clients = {"cloudformation": Stacks(self.urls, ALARMS), "lambda": Functions(), "stepfunctions": self.states}
+        self.functions = Mapped()
+        self.stack = Stack(aws, None, {})
+        stacks = Stacks(self.urls, ALARMS, MAPPINGS)
+        clients = {"cloudformation": stacks, "lambda": self.functions, "stepfunctions": self.states}
         self.stack._clients.update(clients)
 
     def has(self, **outputs: str) -> None:
@@ -95,9 +113,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    with mock_aws():
-        yield Desk()
+def desk(aws: Any) -> Desk:
+    return Desk(aws)
 
 
 def test_nothing_needs_attention_when_nothing_is_wrong(desk: Desk) -> None:
@@ -514,3 +531,25 @@ def test_alarm_of_another_stack_is_not_listed(desk: Desk) -> None:
         cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="crossed")
 
     assert desk.concerns == []
+
+
+@pytest.mark.parametrize(
+    ("function", "uuid", "state", "listed"),
+    [
+        ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Disabled", True),
+        ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Disabling", True),
+        ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Enabled", False),
+        ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Updating", False),
+        # Another stage's, whose name begins with this one's; and another application's.
+        ("stepwise-dev-Tasks-1-NotifyTasks-1", "u-9", "Disabled", False),
+        ("other-NotifyTasks-1", "u-9", "Disabled", False),
+    ],
+)
+def test_disabled_event_source_mapping_is_listed(
+    desk: Desk, function: str, uuid: str, state: str, listed: bool
+) -> None:
+    desk.functions.states = {(function, uuid): state, ("stepwise-Tasks-1-LaunchTasks-1", "u-2"): "Enabled"}
+    command = "aws lambda update-event-source-mapping --uuid u-1 --enabled"
+
+    found = [(one.context, one.id, one.cause) for one in desk.concerns]
+    assert found == ([("mappings", "NotifyTasksFunctionEnded", command)] if listed else [])

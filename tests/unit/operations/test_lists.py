@@ -1,13 +1,10 @@
 """Lists of orders and of executions: by an index, the newest first."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from stepwise.operations import order_list, runs
 from stepwise.operations.runs import RunNotFound
@@ -20,25 +17,18 @@ ATTRIBUTES = ("order_id", "created_ymd", "created_at")
 
 
 @pytest.fixture
-def stack() -> Iterator[Stack]:
-    with mock_aws():
-        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-        keys = [
-            {"AttributeName": "created_ymd", "KeyType": "HASH"},
-            {"AttributeName": "created_at", "KeyType": "RANGE"},
-        ]
-        session.client("dynamodb").create_table(
-            TableName="orders",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ATTRIBUTES],
-            KeySchema=[{"AttributeName": "order_id", "KeyType": "HASH"}],
-            GlobalSecondaryIndexes=[
-                {"IndexName": "created_ymd", "KeySchema": keys, "Projection": {"ProjectionType": "KEYS_ONLY"}}
-            ],
-        )
-        states = session.client("stepfunctions")
-        made = states.create_state_machine(name="saga", definition=MACHINE, roleArn=ROLE)
-        yield Stack(session, None, {"OrdersTable": "orders", "OrderSagaArn": made["stateMachineArn"]})
+def stack(aws: Any) -> Stack:
+    keys = [{"AttributeName": "created_ymd", "KeyType": "HASH"}, {"AttributeName": "created_at", "KeyType": "RANGE"}]
+    index = {"IndexName": "created_ymd", "KeySchema": keys, "Projection": {"ProjectionType": "KEYS_ONLY"}}
+    aws.client("dynamodb").create_table(
+        TableName="orders",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ATTRIBUTES],
+        KeySchema=[{"AttributeName": "order_id", "KeyType": "HASH"}],
+        GlobalSecondaryIndexes=[index],
+    )
+    made = aws.client("stepfunctions").create_state_machine(name="saga", definition=MACHINE, roleArn=ROLE)
+    return Stack(aws, None, {"OrdersTable": "orders", "OrderSagaArn": made["stateMachineArn"]})
 
 
 def save(stack: Stack, order_id: str, ago: timedelta, status: str = "Confirmed") -> None:

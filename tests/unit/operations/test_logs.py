@@ -1,13 +1,11 @@
 """The log lines of an order, of all functions, by time: CloudWatch Logs by moto."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from stepwise.operations import logs
 from stepwise.operations.stack import Stack
@@ -16,15 +14,13 @@ DAY = datetime.now(UTC) - timedelta(days=1)
 
 
 @pytest.fixture
-def stack() -> Iterator[Stack]:
-    with mock_aws():
-        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-        made = Stack(session, None, {})
-        for function in ("ProcessOrder", "FinalizeOrder"):
-            group = f"/aws/lambda/stepwise/{function}"
-            made.client("logs").create_log_group(logGroupName=group)
-            made.client("logs").create_log_stream(logGroupName=group, logStreamName="one")
-        yield made
+def stack(aws: Any) -> Stack:
+    made = Stack(aws, None, {})
+    for function in ("ProcessOrder", "FinalizeOrder"):
+        group = f"/aws/lambda/stepwise/{function}"
+        made.client("logs").create_log_group(logGroupName=group)
+        made.client("logs").create_log_stream(logGroupName=group, logStreamName="one")
+    return made
 
 
 def log(stack: Stack, function: str, seconds: int, text: str) -> None:

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest import mock
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from stepwise.operations import queues
 from stepwise.operations.errors import CommandError
@@ -26,10 +24,11 @@ QUEUES = ("ImportActionFailuresQueue", "ImportActionQueue", "JobFailuresQueue")
 
 @dataclass
 class Stacks:
-    """A CloudFormation client: a root stack with one that has these queues and alarms, by logical id."""
+    """A CloudFormation client: a root stack with one that has these queues, alarms and mappings, by logical id."""
 
     urls: dict[str, str]
     alarms: dict[str, str] = field(default_factory=dict)
+    mappings: dict[str, str] = field(default_factory=dict)
 
     def get_paginator(self, _: str) -> "Stacks":
         return self
@@ -43,6 +42,8 @@ class Stacks:
             yield {"StackResourceSummaries": queues}
             alarms = [_listed(name, "AWS::CloudWatch::Alarm", physical) for name, physical in self.alarms.items()]
             yield {"StackResourceSummaries": alarms}
+            kind = "AWS::Lambda::EventSourceMapping"
+            yield {"StackResourceSummaries": [_listed(name, kind, uuid) for name, uuid in self.mappings.items()]}
 
 
 def _listed(name: str, kind: str, physical: str) -> dict[str, str]:
@@ -71,20 +72,16 @@ def functions() -> Functions:
 
 
 @pytest.fixture
-def stack(functions: Functions) -> Iterator[Stack]:
-    with mock_aws():
-        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-        sqs = session.client("sqs")
-        urls = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
-        target = sqs.get_queue_attributes(QueueUrl=urls[QUEUES[0]], AttributeNames=["QueueArn"])["Attributes"][
-            "QueueArn"
-        ]
-        policy = json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": 5})
-        sqs.set_queue_attributes(QueueUrl=urls[QUEUES[1]], Attributes={"RedrivePolicy": policy})
-        session.client("s3").create_bucket(Bucket="notices")
-        made = Stack(session, None, {NOTICES: "notices"})
-        made._clients.update({"lambda": functions, "cloudformation": Stacks(urls)})
-        yield made
+def stack(functions: Functions, aws: Any) -> Stack:
+    sqs = aws.client("sqs")
+    urls = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
+    target = sqs.get_queue_attributes(QueueUrl=urls[QUEUES[0]], AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": 5})
+    sqs.set_queue_attributes(QueueUrl=urls[QUEUES[1]], Attributes={"RedrivePolicy": policy})
+    aws.client("s3").create_bucket(Bucket="notices")
+    made = Stack(aws, None, {NOTICES: "notices"})
+    made._clients.update({"lambda": functions, "cloudformation": Stacks(urls)})
+    return made
 
 
 def view(stack: Stack, name: str) -> QueueView:

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from jobs import handlers as jobs
 from runtime import clients
@@ -89,7 +87,7 @@ class Stack:
 
 
 @pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+def stack(aws: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     client = dynamodb.client()
     (table,) = new_tables(client, "tasks")
     variables = {
@@ -109,21 +107,20 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with mock_aws():
-        s3 = boto3.client("s3", region_name="us-east-1")
-        s3.create_bucket(Bucket="jobs")
-        made = Stack(table, s3)
-        by_name = {
-            "dynamodb": client,
-            "s3": s3,
-            "stepfunctions": made.executions,
-            "sns": made.topic,
-            "lambda": Lambda(),
-        }
-        session = SimpleNamespace(create_client=lambda service, **_: by_name[service])
-        monkeypatch.setattr(clients, "session", lambda: session)
-        forget()
-        yield made
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="jobs")
+    made = Stack(table, s3)
+    by_name = {
+        "dynamodb": client,
+        "s3": s3,
+        "stepfunctions": made.executions,
+        "sns": made.topic,
+        "lambda": Lambda(),
+    }
+    session = SimpleNamespace(create_client=lambda service, **_: by_name[service])
+    monkeypatch.setattr(clients, "session", lambda: session)
+    forget()
+    yield made
     forget()
 
 

@@ -10,7 +10,7 @@ from stepwise.deployment.stages import pairs
 from stepwise.local import terminal
 from stepwise.local.drawing import Screen, Text
 
-from . import change_set, policies, quotas, template
+from . import change_set, policies, protection, quotas, template
 from .part import Part, Verdict, examined
 from .target import Target
 
@@ -22,6 +22,7 @@ def preflight(target: Target, bucket: str, orders: float) -> list[Part]:
     return [
         examined("Template", lambda: template.examine(target)),
         examined("Change set, not executed", lambda: change_set.examine(target, bucket)),
+        examined("Protection of tables", lambda: protection.examine(target)),
         examined("State machines, by Step Functions", lambda: policies.examine_machines(target)),
         examined("Roles, by Access Analyzer", lambda: policies.examine(target)),
         examined(f"Quotas, for {orders:g} orders a second", lambda: quotas.examine(target, orders)),
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--orders", type=float, default=10, help="per second, at peak")
     chosen = parser.parse_intermixed_args(arguments)
     if not chosen.stack:
-        parser.error("name the stack: make preflight STACK=stepwise")
+        parser.error("name the stack: make preflight STACK=stepwise-dev")
     try:
         target = Target(chosen.stack, pairs(chosen.parameters))
     except ValueError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 
+from stepwise.deployment import names
 from stepwise.deployment.templates import Template
 
 _UUID = "12345678-1234-1234-1234-123456789012"
@@ -18,10 +19,21 @@ _ARNS = {
     "AWS::KMS::Key": "kms:{region}:{account}:key/" + _UUID,
     "AWS::Lambda::Alias": "lambda:{region}:{account}:function:{name}",
     "AWS::Lambda::Function": "lambda:{region}:{account}:function:{name}",
+    "AWS::Lambda::LayerVersion": "lambda:{region}:{account}:layer:{name}:1",
     "AWS::Logs::LogGroup": "logs:{region}:{account}:log-group:{name}:*",
     "AWS::S3::Bucket": "s3:::{name}",
     "AWS::SecretsManager::Secret": "secretsmanager:{region}:{account}:secret:{name}-Ab12Cd",
     "AWS::StepFunctions::StateMachine": "states:{region}:{account}:stateMachine:{name}",
+}
+# The property with the name of a resource, by type.
+_NAMED = {
+    "AWS::CloudWatch::Alarm": "AlarmName",
+    "AWS::CloudWatch::Dashboard": "DashboardName",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::Lambda::LayerVersion": "LayerName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::SQS::Queue": "QueueName",
+    "AWS::StepFunctions::StateMachine": "StateMachineName",
 }
 _REF_IS_ARN = {
     "AWS::Lambda::Alias",
@@ -125,31 +137,34 @@ class Resolver:
                 return known[name]
         if name not in self.template["Resources"]:
             raise Unresolved(f"{name} is neither a parameter nor a resource")
-        return self._attribute(name, "Arn") if self._kind(name) in _REF_IS_ARN else self._name(name)
+        return self._attribute(name, "Arn") if self._kind(name) in _REF_IS_ARN else self.name(name)
 
     def _attribute(self, name: str, attribute: str) -> str:
         # The id of a secret is its ARN.
         if not attribute.endswith("Arn") and (attribute != "Id" or self._kind(name) not in _REF_IS_ARN):
-            return self._name(name)
+            return self.name(name)
         pattern = _ARNS.get(self._kind(name), "{service}:{region}:{account}:{name}")
         end = pattern.format(
             service=self._kind(name).split("::")[1].lower(),
             region=self.pseudo["AWS::Region"],
             account=self.pseudo["AWS::AccountId"],
-            name=self._name(name),
+            name=self.name(name),
         )
         stream = "/stream/2026-01-01T00:00:00.000" if attribute == "StreamArn" else ""
         return f"arn:{self.pseudo['AWS::Partition']}:{end}{stream}"
 
-    def _name(self, name: str) -> str:
-        """Return the name that the template gives, or one like CloudFormation's."""
+    def name(self, name: str) -> str:
+        """Return the name of a resource: the one that the template gives, or one like CloudFormation's."""
         body = self.template["Resources"][name]
         if body["Type"] == "AWS::Lambda::Alias":
             return f"{self.resolve(body['Properties']['FunctionName'])}:{body['Properties']['Name']}"
-        if given := body.get("Properties", {}).get("LogGroupName"):
+        if given := body.get("Properties", {}).get(_NAMED.get(body["Type"])):
             return str(self.resolve(given))
-        made = f"{self.pseudo['AWS::StackName']}-{name}"
-        return made.lower() if body["Type"] == "AWS::S3::Bucket" else made
+        if body["Type"] in names.LIMITS:
+            return names.generated(body["Type"], self.pseudo["AWS::StackName"], name)
+        # A secret's name has no stack in it.
+        stack = "" if body["Type"] == "AWS::SecretsManager::Secret" else f"{self.pseudo['AWS::StackName']}-"
+        return f"{stack}{name}-1A2B3C4D5E6F"
 
     def _kind(self, name: str) -> str:
         return str(self.template["Resources"][name]["Type"])

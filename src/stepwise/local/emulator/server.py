@@ -28,6 +28,7 @@ from .patches import (
     nested_executions,
     nested_stacks,
     redrives,
+    rollbacks,
     states,
     status_events,
     stream_mapping,
@@ -42,7 +43,7 @@ UNTIL_EOF = "--until-eof"
 _PATCHES = (
     *(functions, workers, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map),
     *(buckets, stream_mapping, http_api, message_moves, nested_executions, nested_stacks),
-    *(json_logs, event_chain, alarms),
+    *(rollbacks, json_logs, event_chain, alarms),
 )
 _LIMITS = (limits, limited_requests, transactions)
 

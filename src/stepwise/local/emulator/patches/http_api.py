@@ -1,8 +1,9 @@
 """Creates an `AWS::ApiGatewayV2::Api` from its OpenAPI `Body`, as SAM generates it for `HttpApi` events.
 
 MiniStack 1.5.33 drops the body: such an API has no routes. It also keeps a template's `CorsConfiguration` under names
-that its own data plane does not read, takes `https://*` for the name of an origin, and lets a function's CORS headers
-pass. The address that it returns is a host name below localhost, which not every resolver knows.
+that its own data plane does not read, takes `https://*` for the name of an origin, lets a function's CORS headers
+pass, and responds to the preflight of a route that requires authorization. The address that it returns is a host name
+below localhost, which not every resolver knows.
 
 Not read: `BodyS3Location`, and request schemas, which HTTP APIs ignore on AWS as well. Events have format 2.0, without
 its `cookies`.
@@ -34,6 +35,7 @@ def apply() -> None:
     handlers["update"] = _updating(handlers["update"])
     apigateway._cors_response_headers = _matching_schemes(apigateway._cors_response_headers)
     apigateway._invoke_lambda_proxy = _without_cors_headers(apigateway._invoke_lambda_proxy)
+    apigateway._handle_execute_in_scope = _authorizing_preflights(apigateway._handle_execute_in_scope)
 
 
 def _creating(create: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,3 +178,21 @@ def _without_cors_headers(invoke: Callable[..., Any]) -> Callable[..., Any]:
         return status, headers, body
 
     return invoke_lambda_proxy
+
+
+def _authorizing_preflights(handle: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a request without credentials whose route, such as `$default`, includes OPTIONS and requires them."""
+
+    async def handle_execute(api: str, stage: str, path: str, method: str, headers: Document, *args: Any) -> Answer:
+        from ministack.services import apigateway
+
+        if method == "OPTIONS" and "authorization" not in map(str.lower, headers):
+            route = apigateway._match_route(api, method, "/" + path.lstrip("/")) or {}
+            kind = route.get("authorizationType", "NONE")
+            if kind != "NONE":
+                refused: Answer = apigateway._jwt_forbidden() if kind == "AWS_IAM" else apigateway._jwt_unauthorized()
+                return refused
+        handled: Answer = await handle(api, stage, path, method, headers, *args)
+        return handled
+
+    return handle_execute

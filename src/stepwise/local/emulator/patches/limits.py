@@ -121,8 +121,8 @@ def _limited(add: Callable[..., Event], limits: Limits) -> Callable[..., Event]:
             return add(execution, kind, details)
         cause = f"The state/task returned a result with a size exceeding {limits.payload_bytes} bytes."
         if suffix == "TaskSucceeded":
-            error = {"resource": members.get("resource", ""), "error": DATA_LIMIT, "cause": cause}
-            add(execution, "TaskFailed", {"taskFailedEventDetails": error})
+            named = {name: members.get(name, "") for name in ("resourceType", "resource")}
+            add(execution, "TaskFailed", {"taskFailedEventDetails": {**named, "error": DATA_LIMIT, "cause": cause}})
         raise stepfunctions._ExecutionError(DATA_LIMIT, cause)
 
     return add_event

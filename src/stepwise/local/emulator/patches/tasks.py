@@ -5,8 +5,10 @@
 3. A timeout is a `TaskTimedOut` event, and the `...Path` forms of both timeouts work.
 4. `States.ALL` and `States.TaskFailed` do not match `States.DataLimitExceeded`; nothing matches `States.Runtime`.
 5. A test case of `SFN_MOCK_CONFIG` gives each attempt its own response, as Step Functions Local does.
+6. The events of a task name its integration as AWS does: `resourceType` sns and `resource` publish.
 
-MiniStack reuses a token, lets `States.ALL` match every error, and throws a mocked error again at every retry.
+MiniStack reuses a token, lets `States.ALL` match every error, and throws a mocked error again at every retry. It names
+the state's whole `Resource` in the events.
 """
 
 import json
@@ -86,7 +88,7 @@ def _try(state: State, given: Any, execution: Execution, context: Any) -> tuple[
         parameters = sf._apply_jsonata_arguments(state, given, context)
     else:
         parameters = sf._apply_parameters(state, sf._apply_input_path(state, given, context), context)
-    kind = {"resourceType": "lambda" if "lambda" in resource else "states", "resource": resource}
+    kind = _kind(resource)
     scheduled = {**kind, "parameters": json.dumps(parameters)}
     sf._add_event(execution, "TaskScheduled", {"taskScheduledEventDetails": scheduled})
     try:
@@ -96,7 +98,7 @@ def _try(state: State, given: Any, execution: Execution, context: Any) -> tuple[
         details = {"error": error.error, "cause": error.cause, **kind}
         sf._add_event(execution, event, {f"{event[0].lower()}{event[1:]}EventDetails": details})
         raise
-    details = {"output": json.dumps(result), "resource": resource}
+    details = {"output": json.dumps(result), **kind}
     sf._add_event(execution, "TaskSucceeded", {"taskSucceededEventDetails": details})
     if jsonata:
         output = sf._apply_jsonata_output(state, given, context, result=result, default=result)
@@ -105,6 +107,15 @@ def _try(state: State, given: Any, execution: Execution, context: Any) -> tuple[
         output = sf._apply_result_path(state, given, sf._apply_result_selector(state, result))
         output = sf._apply_output_path(state, output, context)
     return output, sf._next_or_end(state)
+
+
+def _kind(resource: str) -> dict[str, str]:
+    """Return the members of a task's events that name its integration: sns and publish for `sns:publish`."""
+    _, integrated, action = resource.partition(":states:::")
+    if not integrated:
+        return {"resourceType": "lambda" if ":lambda:" in resource else "activity", "resource": resource}
+    operation = action.removeprefix("aws-sdk:").partition(":")[2]
+    return {"resourceType": action.removesuffix(f":{operation}"), "resource": operation}
 
 
 def _result(state: State, parameters: Any, given: Any, execution: Execution, context: Any) -> Any:

@@ -1,0 +1,428 @@
+"""The IAM permissions with which CloudFormation creates, reads, updates and deletes a resource.
+
+The actions are those in AWS's schema of the resource's type, and IAM checks them on the ARNs of AWS's Service
+Authorization Reference: cfn-lint ships both, and the SAM CLI ships cfn-lint. This module adds what they leave out: the
+resource of an action, the property that it is for, and permissions beyond the type's own ("Configure logging for HTTP
+APIs").
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from stepwise.local.project import ROOT
+
+OPERATIONS = ("create", "read", "update", "delete")
+
+# In the environment of the SAM CLI. The schemas of all Regions have the same actions.
+_DATA, _REGION = "lib/python*/site-packages/cfnlint/data", "us-east-1"
+# Names in the schemas that are not actions of IAM: operations that another action permits.
+_NOT_ACTIONS = {
+    "apigateway:TagResource",
+    "apigateway:UntagResource",
+    "lambda:AssociateRuntimeAlias",
+    "s3:DeleteBucketAnalyticsConfiguration",
+    "s3:DeleteBucketCors",
+    "s3:DeleteBucketEncryption",
+    "s3:DeleteBucketLifecycle",
+    "s3:DeleteBucketMetricsConfiguration",
+    "s3:DeleteBucketReplication",
+    "s3:GetObjectMetadata",
+    "s3:PutBucketReplication",
+    "s3:PutObjectLockConfiguration",
+    "s3:REST.PUT.OBJECT",
+    "s3:getObject",
+}
+# Only an administrator removes a permissions boundary.
+_NEVER = {"iam:DeleteRolePermissionsBoundary"}
+_SERVICES = {"ApiGatewayV2": "apigateway", "StepFunctions": "states"}
+_ALL = "*"
+_API_LOGS = "ops.apigateway.amazonaws.com"
+_LOG_DELIVERY = (
+    "logs:CreateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:DescribeLogGroups",
+    "logs:DescribeResourcePolicies",
+    "logs:GetLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:UpdateLogDelivery",
+)
+# The condition keys that IAM sees with an action, each with its value.
+_CONTEXT = {
+    "iam:CreateServiceLinkedRole": {"iam:AWSServiceName": _API_LOGS},
+    "iam:PassRole": {"iam:PassedToService": "{receiver}"},
+    "iam:*RolePolicy": {"iam:PermissionsBoundary": "{PermissionsBoundary}", "iam:PolicyARN": "{ManagedPolicyArns}"},
+    "iam:CreateRole": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
+    "iam:PutRolePermissionsBoundary": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
+    "kms:Decrypt": {"kms:ViaService": "states.{region}.amazonaws.com"},
+    "kms:GenerateDataKey": {"kms:ViaService": "states.{region}.amazonaws.com"},
+    "lambda:*EventSourceMapping": {
+        "lambda:FunctionArn": "arn:{partition}:lambda:{region}:{account}:function:{function}"
+    },
+}
+# The services that assume the role of a resource.
+_RECEIVERS = {
+    "AWS::CloudFormation::Stack": "cloudformation.amazonaws.com",
+    "AWS::CodeDeploy::DeploymentGroup": "codedeploy.amazonaws.com",
+    "AWS::Lambda::Function": "lambda.amazonaws.com",
+    "AWS::StepFunctions::StateMachine": "states.amazonaws.com",
+}
+
+
+class Unknown(LookupError):
+    """A resource type that this module or the environment does not know. The message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """An action on an ARN. context: condition keys and their values."""
+
+    action: str
+    resource: str
+    context: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stack is deployed, by which role, and the bucket that its packages are in."""
+
+    region: str
+    account: str
+    role: str
+    packages: str
+    partition: str = "aws"
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """What the schema of a resource type leaves out.
+
+    arns: the resource's. elsewhere: ARNs of actions on something else. only_for: actions that only one property needs.
+    also: actions that a property needs as well. A property may be nested.
+    """
+
+    arns: tuple[str, ...]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    only_for: Mapping[str, str] = field(default_factory=dict)
+    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+_FUNCTION = _Type(("arn:{partition}:lambda:{region}:{account}:function:{function}",))
+_APIS = tuple("arn:{partition}:apigateway:{region}::/" + path for path in ("apis", "apis/{name}", "tags/{name}"))
+_TRANSFORM = "arn:{partition}:cloudformation:{region}:aws:transform/Serverless-2016-10-31"
+_PACKAGE = "arn:{partition}:s3:::{packages}/package"
+_CODEDEPLOY = "arn:{partition}:codedeploy:{region}:{account}:"
+_TYPES = {
+    "AWS::ApiGatewayV2::Api": _Type(_APIS),
+    "AWS::ApiGatewayV2::Stage": _Type(
+        _APIS,
+        {"iam:*": f"arn:{{partition}}:iam::{{account}}:role/aws-service-role/{_API_LOGS}/AnyName"},
+        also={"AccessLogSettings": (*_LOG_DELIVERY, "iam:CreateServiceLinkedRole")},
+    ),
+    "AWS::CloudFormation::Stack": _Type(
+        ("arn:{partition}:cloudformation:{region}:{account}:stack/{name}/1",),
+        {
+            "cloudformation:CreateChangeSet": _TRANSFORM,
+            "iam:PassRole": "{role}",
+            "s3:GetObject": _PACKAGE,
+        },
+        {
+            "EnableTerminationProtection": "cloudformation:UpdateTerminationProtection",
+            "StackPolicyBody": "cloudformation:SetStackPolicy",
+        },
+        {"TemplateURL": ("cloudformation:CreateChangeSet", "s3:GetObject")},
+    ),
+    # IAM checks the description of composite alarms, which the handler asks for too, on all alarms.
+    "AWS::CloudWatch::Alarm": _Type(
+        ("arn:{partition}:cloudwatch:{region}:{account}:alarm:{name}",), {"cloudwatch:DescribeAlarms": _ALL}
+    ),
+    "AWS::CloudWatch::Dashboard": _Type(("arn:{partition}:cloudwatch::{account}:dashboard/{name}",)),
+    "AWS::CodeDeploy::Application": _Type((_CODEDEPLOY + "application:{name}",)),
+    "AWS::CodeDeploy::DeploymentGroup": _Type(
+        (_CODEDEPLOY + "deploymentgroup:{ApplicationName}/{name}",),
+        {
+            "codedeploy:*ApplicationRevision": _CODEDEPLOY + "application:{ApplicationName}",
+            "codedeploy:GetDeploymentConfig": _CODEDEPLOY + "deploymentconfig:CodeDeployDefault",
+            "iam:PassRole": "{passed}",
+        },
+        {
+            "Deployment": "codedeploy:*ApplicationRevision codedeploy:*Deployment",
+            "OnPremisesInstanceTagFilters": "codedeploy:RegisterOnPremisesInstance",
+        },
+    ),
+    "AWS::DynamoDB::Table": _Type(
+        ("arn:{partition}:dynamodb:{region}:{account}:table/{name}",),
+        only_for={
+            "ContributorInsightsSpecification": "dynamodb:UpdateContributorInsights",
+            "ImportSourceSpecification": "dynamodb:*Import dynamodb:ImportTable logs:* s3:*",
+            "KMSMasterKeyId": "kms:*",
+            "KinesisStreamSpecification": "dynamodb:*KinesisStreamingDestination kinesis:*",
+            "Replicas": "dynamodb:*Replica dynamodb:*Item dynamodb:Query dynamodb:Scan iam:*",
+            "ResourcePolicy": "dynamodb:*ResourcePolicy",
+        },
+    ),
+    "AWS::Events::Rule": _Type(
+        ("arn:{partition}:events:{region}:{account}:rule/{name}",), only_for={"RoleArn": "iam:*"}
+    ),
+    "AWS::IAM::Role": _Type(
+        ("arn:{partition}:iam::{account}:role/{name}",),
+        only_for={
+            "ManagedPolicyArns": "iam:AttachRolePolicy iam:DetachRolePolicy",
+            "PermissionsBoundary": "iam:PutRolePermissionsBoundary",
+        },
+    ),
+    "AWS::KMS::Key": _Type(
+        ("arn:{partition}:kms:{region}:{account}:key/{name}",), only_for={"Enabled": "kms:EnableKey kms:DisableKey"}
+    ),
+    "AWS::Lambda::Alias": _Type(
+        _FUNCTION.arns,
+        {
+            "codedeploy:GetDeploymentConfig": _CODEDEPLOY + "deploymentconfig:CodeDeployDefault",
+            "codedeploy:*": _CODEDEPLOY + "deploymentgroup:{ApplicationName}/{DeploymentGroupName}",
+        },
+        {
+            "CodeDeployLambdaAliasUpdate": "codedeploy:*",
+            "ProvisionedConcurrencyConfig": "lambda:*ProvisionedConcurrencyConfig",
+        },
+    ),
+    "AWS::Lambda::EventInvokeConfig": _FUNCTION,
+    "AWS::Lambda::EventSourceMapping": _Type(
+        ("arn:{partition}:lambda:{region}:{account}:event-source-mapping:{name}",), only_for={"KmsKeyArn": "kms:*"}
+    ),
+    "AWS::Lambda::Function": _Type(
+        _FUNCTION.arns,
+        {"iam:PassRole": "{passed}", "lambda:GetLayerVersion": "{Layers}", "s3:*": _PACKAGE},
+        {
+            "CapacityProviderConfig": "lambda:PassCapacityProvider lambda:PutFunctionScalingConfig",
+            "CodeSigningConfigArn": "lambda:*CodeSigningConfig",
+            "FileSystemConfigs": "elasticfilesystem:* s3files:*",
+            "KmsKeyArn": "kms:*",
+            "RecursiveLoop": "lambda:PutFunctionRecursionConfig",
+            "ReservedConcurrentExecutions": "lambda:*FunctionConcurrency",
+            "RuntimeManagementConfig": "lambda:PutRuntimeManagementConfig",
+            "S3ObjectVersion": "s3:GetObjectVersion",
+            "VpcConfig": "ec2:*",
+        },
+    ),
+    "AWS::Lambda::LayerVersion": _Type(
+        ("arn:{partition}:lambda:{region}:{account}:layer:{name}:1",),
+        {"lambda:PublishLayerVersion": "arn:{partition}:lambda:{region}:{account}:layer:{name}", "s3:*": _PACKAGE},
+        {"S3ObjectVersion": "s3:GetObjectVersion"},
+    ),
+    "AWS::Lambda::Permission": _FUNCTION,
+    "AWS::Lambda::Version": _Type(
+        _FUNCTION.arns,
+        only_for={
+            "FunctionScalingConfig": "lambda:PutFunctionScalingConfig",
+            "ProvisionedConcurrencyConfig": "lambda:*ProvisionedConcurrencyConfig",
+            "RuntimePolicy": "lambda:PutRuntimeManagementConfig",
+        },
+    ),
+    "AWS::Logs::LogGroup": _Type(
+        ("arn:{partition}:logs:{region}:{account}:log-group:{name}",),
+        only_for={
+            "BearerTokenAuthenticationEnabled": "logs:PutBearerTokenAuthentication",
+            "DataProtectionPolicy": "logs:PutDataProtectionPolicy logs:DeleteDataProtectionPolicy",
+            "DeletionProtectionEnabled": "logs:PutLogGroupDeletionProtection",
+            "FieldIndexPolicies": "logs:PutIndexPolicy logs:DeleteIndexPolicy",
+            "KmsKeyId": "logs:AssociateKmsKey logs:DisassociateKmsKey",
+            "ResourcePolicyDocument": "logs:*ResourcePolicy logs:CreateLogDelivery firehose:*",
+        },
+    ),
+    "AWS::Logs::MetricFilter": _Type(("arn:{partition}:logs:{region}:{account}:log-group:{LogGroupName}",)),
+    "AWS::S3::Bucket": _Type(
+        ("arn:{partition}:s3:::{name}",),
+        only_for={
+            "AbacStatus": "s3:PutBucketAbac",
+            "AccelerateConfiguration": "s3:PutAccelerateConfiguration",
+            "AccessControl": "s3:*Acl",
+            "AnalyticsConfigurations": "s3:PutAnalyticsConfiguration",
+            "BucketEncryption": "s3:PutEncryptionConfiguration",
+            "CorsConfiguration": "s3:PutBucketCORS",
+            "IntelligentTieringConfigurations": "s3:PutIntelligentTieringConfiguration",
+            "InventoryConfigurations": "s3:PutInventoryConfiguration",
+            "LifecycleConfiguration": "s3:PutLifecycleConfiguration",
+            "LoggingConfiguration": "s3:PutBucketLogging",
+            "MetadataConfiguration": "s3:*BucketMetadata* s3:DeleteObject s3tables:*",
+            "MetricsConfigurations": "s3:PutMetricsConfiguration",
+            "NotificationConfiguration": "s3:PutBucketNotification",
+            "ObjectLockConfiguration": "s3:PutBucketObjectLockConfiguration",
+            "OwnershipControls": "s3:PutBucketOwnershipControls",
+            "PublicAccessBlockConfiguration": "s3:PutBucketPublicAccessBlock",
+            "ReplicationConfiguration": "s3:PutReplicationConfiguration iam:*",
+            "VersioningConfiguration": "s3:PutBucketVersioning",
+            "WebsiteConfiguration": "s3:PutBucketWebsite s3:DeleteBucketWebsite",
+        },
+    ),
+    "AWS::S3::BucketPolicy": _Type(("arn:{partition}:s3:::{Bucket}",)),
+    "AWS::SNS::Subscription": _Type(("{TopicArn}",), {"sns:*": "{TopicArn}"}, {"SubscriptionRoleArn": "iam:*"}),
+    "AWS::SNS::Topic": _Type(
+        ("arn:{partition}:sns:{region}:{account}:{name}",),
+        only_for={
+            "DataProtectionPolicy": "sns:PutDataProtectionPolicy",
+            "DeliveryStatusLogging": "iam:*",
+            "Subscription": "sns:Subscribe sns:Unsubscribe",
+        },
+    ),
+    "AWS::SQS::Queue": _Type(("arn:{partition}:sqs:{region}:{account}:{name}",)),
+    "AWS::SQS::QueuePolicy": _Type(("arn:{partition}:sqs:{region}:{account}:{queues}",)),
+    "AWS::SecretsManager::Secret": _Type(
+        ("arn:{partition}:secretsmanager:{region}:{account}:secret:{name}-Ab12Cd",),
+        only_for={
+            "ReplicaRegions": "secretsmanager:ReplicateSecretToRegions secretsmanager:RemoveRegionsFromReplication"
+        },
+    ),
+    "AWS::StepFunctions::StateMachine": _Type(
+        ("arn:{partition}:states:{region}:{account}:stateMachine:{name}",),
+        {"iam:PassRole": "{passed}", "s3:*": _PACKAGE, "kms:*": "{key}"},
+        {"KmsKeyId": "kms:*", "Version": "s3:GetObjectVersion"},
+    ),
+}
+
+
+def needed(
+    kind: str, name: str, body: Mapping[str, Any], place: Place, operations: tuple[str, ...] = OPERATIONS
+) -> set[Permission]:
+    """Return what these operations on a resource need. Raises Unknown.
+
+    name: the resource's name or id. body: its properties and its UpdatePolicy, all resolved.
+    """
+    if kind not in _TYPES:
+        raise Unknown(f"say in {__name__} on which ARNs IAM checks the actions of {kind}")
+    described, values, found = _TYPES[kind], _values(kind, name, body, place), set()
+    relevant = described.only_for.keys() | described.also.keys()
+    for action in _actions(kind, frozenset(relevant.intersection(_keys(body))), operations):
+        for arn in _checked(kind, action):
+            found |= {Permission(action, resource, _context(action, values)) for resource in _filled(arn, values)}
+    return found
+
+
+@cache
+def _checked(kind: str, action: str) -> tuple[str, ...]:
+    """Return the ARNs on which IAM checks an action for a type, with placeholders."""
+    elsewhere = [arn for pattern, arn in _TYPES[kind].elsewhere.items() if fnmatchcase(action, pattern)]
+    known = reference(action)
+    if elsewhere or not known:
+        return (*elsewhere[:1],) or (_ALL,)
+    found = tuple(arn for arn in _TYPES[kind].arns if any(fnmatchcase(arn, pattern) for pattern in known))
+    if not found:
+        raise Unknown(f"say in {__name__} on which ARN IAM checks {action} of {kind}")
+    return found
+
+
+@cache
+def _actions(kind: str, used: frozenset[str], operations: tuple[str, ...]) -> frozenset[str]:
+    """Return the actions of these operations: those of the schema that a used property needs, and more.
+
+    A handler reads every property, used or not. But what it reads from another service depends on the property.
+    """
+    described, service = _TYPES[kind], kind.split("::")[1]
+    own = _SERVICES.get(service, service.lower())
+    found = {action for name in used & described.also.keys() for action in described.also[name]}
+    for operation in operations:
+        for action in handlers(kind).get(operation, ()):
+            is_read = operation == "read" and action.startswith(f"{own}:")
+            users = {name for name, actions in described.only_for.items() if _any(action, actions.split())}
+            found |= {action} if is_read or not users or used & users else set()
+    return frozenset(found - _NOT_ACTIONS - _NEVER)
+
+
+def _any(action: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(action, pattern) for pattern in patterns)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """Yield every key of a value, at any depth."""
+    if isinstance(value, Mapping):
+        yield from value
+        for inner in value.values():
+            yield from _keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _keys(inner)
+
+
+def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict[str, list[str]]:
+    """Return the values of the placeholders in ARNs and contexts."""
+    properties = body | body.get("CodeDeployLambdaAliasUpdate", {})
+    roles = ("Role", "RoleArn", "ServiceRoleArn")
+    named = {
+        "account": place.account,
+        "function": str(properties.get("FunctionName", name)).partition(":function:")[2]
+        or properties.get("FunctionName", name),
+        "key": properties.get("EncryptionConfiguration", {}).get("KmsKeyId", []),
+        "name": name,
+        "packages": place.packages,
+        "partition": place.partition,
+        "passed": next((properties[role] for role in roles if role in properties), ""),
+        "queues": [str(queue).rpartition("/")[2] for queue in properties.get("Queues", [])],
+        "receiver": _RECEIVERS.get(kind, ""),
+        "region": place.region,
+        "role": place.role,
+    }
+    return {key: value if isinstance(value, list) else [str(value)] for key, value in (properties | named).items()}
+
+
+def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:
+    """Fill in a pattern, once for each value of a placeholder. Without a value there is none."""
+    filled = [pattern]
+    for name in {name for _, name, _, _ in Formatter().parse(pattern) if name}:
+        filled = [one.replace(f"{{{name}}}", value) for one in filled for value in values.get(name, [])]
+    return filled
+
+
+def _context(action: str, values: Mapping[str, list[str]]) -> frozenset[tuple[str, str]]:
+    keys = (keys for pattern, keys in _CONTEXT.items() if fnmatchcase(action, pattern))
+    return frozenset((key, value) for one in keys for key, pattern in one.items() for value in _filled(pattern, values))
+
+
+@cache
+def handlers(kind: str) -> Mapping[str, list[str]]:
+    """Return the actions of each operation in AWS's schema of a type. Raises Unknown."""
+    place = _data() / "schemas"
+    names: dict[str, str] = json.loads((place / "providers" / f"{_REGION}.json").read_text())
+    if kind not in names:
+        raise Unknown(f"cfn-lint has no schema of {kind}")
+    schema = json.loads((place / "resources" / f"{names[kind]}.json").read_text())
+    return {operation: body["permissions"] for operation, body in schema.get("handlers", {}).items()}
+
+
+@cache
+def _data() -> Path:
+    """Return cfn-lint's folder in the environment of the SAM CLI."""
+    sam = shutil.which("sam", path=os.pathsep.join([str(ROOT / ".venv-sam/bin"), os.environ["PATH"]]))
+    found = [*Path(sam).resolve().parents[1].glob(_DATA)] if sam else []
+    if not found:
+        raise Unknown("the SAM CLI, from a virtual environment, is needed for what AWS says about resource types")
+    return found[0]
+
+
+@cache
+def reference(action: str) -> frozenset[str]:
+    """Return the patterns of ARNs on which IAM checks an action, without those that it checks on everything.
+
+    Raises Unknown if IAM does not have the action.
+    """
+    service, _, name = action.partition(":")
+    actions, resources = (_authorization()[service][part] for part in ("Actions", "Resources"))
+    if name.lower() not in actions:
+        raise Unknown(f"IAM has no action {action}")
+    kinds = actions[name.lower()].get("Resources", [])
+    formats = (one for kind in kinds for one in resources[kind.lower()]["ARNFormats"])
+    return frozenset(re.sub(r"\$\{\w+\}|\.\*", "*", one) for one in formats)
+
+
+@cache
+def _authorization() -> dict[str, Any]:
+    """Return the Service Authorization Reference, as cfn-lint has it."""
+    found: dict[str, Any] = json.loads((_data() / "AdditionalSpecs" / "Policies.json").read_text())
+    return found

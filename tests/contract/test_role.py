@@ -1,0 +1,180 @@
+"""deployment/role.yaml grants exactly what CloudFormation needs to deploy, update, roll back and delete the stack.
+
+The needs are derived from the translated templates, plain and gradual; test_role_enforced.py deploys with the role.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from ministack.core.iam_evaluator import EvalContext, evaluate, parse_policy_document
+
+from stepwise.deployment import names
+from stepwise.deployment.application import nested
+from stepwise.deployment.gradual import gradual
+from stepwise.deployment.permissions import Permission, Place, needed, reference
+from stepwise.deployment.preflight.resolve import Resolver
+from stepwise.deployment.templates import Template, load
+from stepwise.deployment.translation import translated
+from tests.contract.test_permissions import OPTIONS
+from tests.kit.project import ROOT
+from tests.kit.template import TEMPLATE, listed
+
+ROLE = load(ROOT / "deployment" / "role.yaml")
+REGION, ACCOUNT = "us-east-1", "123456789012"
+BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/boundary"
+PACKAGES = "aws-sam-cli-managed-default-samclisourcebucket-abc123"
+# The longest name that the page allows. CloudFormation shortens it in other names.
+LONG = "stepwise-of-the-department-of-logistics1"
+SHORT_NAME = LONG[:23]
+STACKS = {"short": "stepwise-dev", "long": LONG}
+STACK = "AWS::CloudFormation::Stack"
+POLICIES = ("CodePolicy", "DataPolicy")
+# Characters of a managed policy, without white space.
+MAX_CHARACTERS = 6_144
+# Grants on everything although IAM knows ARNs for the action: permissions.py has the reasons.
+BROAD = {"cloudwatch:DescribeAlarms"}
+
+each_stack = pytest.mark.parametrize("stack", STACKS)
+
+
+@cache
+def templates() -> list[Template]:
+    return [translated(template, REGION) for template in (TEMPLATE, gradual(TEMPLATE, "release"))]
+
+
+@cache
+def needs(stack: str) -> frozenset[Permission]:
+    """The needs of a stack with this name: the long one has every option, the boundary included."""
+    place = Place(REGION, ACCOUNT, f"arn:aws:iam::{ACCOUNT}:role/deploy-{stack}", PACKAGES)
+    return frozenset(
+        need
+        for template in templates()
+        for kind, name, body in resources(Resolver.to(template, REGION, ACCOUNT, stack, options(stack)))
+        for need in needed(kind, name, body, place)
+    )
+
+
+def resources(resolver: Resolver) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """The type, name and properties of every resource, nested stacks included."""
+    stack = resolver.pseudo["AWS::StackName"]
+    for logical_id, place in nested(load(ROOT / "template.yaml")).items():
+        yield STACK, names.generated(STACK, stack, logical_id), {"TemplateURL": place}
+    for logical_id, body in resolver.template["Resources"].items():
+        if "Condition" not in body or resolver.holds(body["Condition"]):
+            properties = resolver.resolve({**body.get("Properties", {}), **body.get("UpdatePolicy", {})})
+            yield body["Type"], resolver.name(logical_id), properties
+
+
+def options(stack: str) -> dict[str, str]:
+    return {**OPTIONS, **boundary(stack)} if stack == LONG else {}
+
+
+def boundary(stack: str) -> dict[str, str]:
+    bound = stack == LONG and "PermissionsBoundaryArn" in TEMPLATE["Parameters"]
+    return {"PermissionsBoundaryArn": BOUNDARY} if bound else {}
+
+
+@cache
+def statements(stack: str, *policies: str) -> list[dict[str, Any]]:
+    """The statements of these policies, by default of the role's."""
+    given = {"RootStackName": stack, "ShortName": SHORT_NAME if stack == LONG else "-", **boundary(stack)}
+    resolved = Resolver.to(ROLE, REGION, ACCOUNT, "any", given).resources("AWS::IAM::ManagedPolicy")
+    return [one for name in policies or POLICIES for one in resolved[name]["PolicyDocument"]["Statement"]]
+
+
+def grants(stack: str) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
+    """Each action on each resource of the role: the statement, the action, the resource's place, and a policy."""
+    for one in statements(stack):
+        for action in listed(one["Action"]):
+            for place, resource in enumerate(listed(one["Resource"])):
+                yield one["Sid"], action, place, {"Statement": {**one, "Action": action, "Resource": resource}}
+
+
+@cache
+def used(stack: str) -> tuple[set[tuple[str, str | int]], set[Permission]]:
+    """The actions and the resources of statements that allow a need, and the needs that none allows."""
+    found, allowed = set[tuple[str, str | int]](), set[Permission]()
+    by_action: dict[str, list[Permission]] = {}
+    for need in needs(stack):
+        by_action.setdefault(need.action, []).append(need)
+    for sid, action, place, document in grants(stack):
+        policy = [parse_policy_document(document)]
+        covered = {need for need in by_action.get(action, []) if evaluate(context(need), policy).decision == "Allow"}
+        found |= {(sid, action), (sid, place)} if covered else set()
+        allowed |= covered
+    return found, set(needs(stack)) - allowed
+
+
+def context(need: Permission) -> EvalContext:
+    keys = {key.lower(): value for key, value in need.context}
+    return EvalContext("", "AssumedRole", ACCOUNT, need.action, need.resource, REGION, service_context=keys)
+
+
+@each_stack
+def test_role_has_the_grants_it_needs(stack: str) -> None:
+    _, missing = used(STACKS[stack])
+
+    assert {(need.action, need.resource) for need in missing} == set()
+
+
+def test_role_has_no_unneeded_grants() -> None:
+    needed = set.union(*(used(stack)[0] for stack in STACKS.values()))
+    granted = {part for sid, action, place, _ in grants(LONG) for part in ((sid, action), (sid, place))}
+
+    assert granted - needed == set()
+
+
+@each_stack
+def test_role_may_change_neither_itself_nor_roles_of_others(stack: str) -> None:
+    policy = [parse_policy_document({"Statement": statements(STACKS[stack])})]
+    for role in (f"deploy-{STACKS[stack]}", "Admin"):
+        for action in ("iam:PutRolePolicy", "iam:AttachRolePolicy", "iam:CreateRole", "iam:UpdateAssumeRolePolicy"):
+            denied = Permission(action, f"arn:aws:iam::{ACCOUNT}:role/{role}")
+            assert evaluate(context(denied), policy).decision == "ImplicitDeny"
+
+
+def test_role_passes_roles_to_the_services_that_run_the_stack() -> None:
+    passed = [one for one in statements(LONG) if one["Action"] == "iam:PassRole"]
+
+    assert {
+        service for one in passed for service in listed(one["Condition"]["StringEquals"]["iam:PassedToService"])
+    } == {f"{service}.amazonaws.com" for service in ("cloudformation", "codedeploy", "lambda", "states")}
+
+
+def test_no_grant_is_wider_than_iam_allows() -> None:
+    for one in statements(LONG):
+        for action in listed(one["Action"]):
+            assert "*" not in action
+            if one["Resource"] == "*" and "Condition" not in one:
+                assert not reference(action) or action in BROAD
+
+
+def test_caller_may_create_the_bucket_of_sam() -> None:
+    """The needs of the resources in SAM's own stack, which CloudFormation creates as the caller."""
+    created = {
+        "AWS::S3::Bucket": ("PublicAccessBlockConfiguration", "BucketEncryption", "VersioningConfiguration", "Tags"),
+        "AWS::S3::BucketPolicy": ("Bucket",),
+    }
+    place, policy = (
+        Place(REGION, ACCOUNT, "", ""),
+        [parse_policy_document({"Statement": statements(LONG, "CallerPolicy")})],
+    )
+    for kind, properties in created.items():
+        for need in needed(kind, PACKAGES, dict.fromkeys(properties, PACKAGES), place, ("create",)):
+            assert evaluate(context(need), policy).decision == "Allow"
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, "CallerPolicy"])
+def test_policy_fits_into_iam(policy: str) -> None:
+    document = {"Version": "2012-10-17", "Statement": statements(LONG, policy)}
+
+    assert len(json.dumps(document, separators=(",", ":"))) <= MAX_CHARACTERS
+
+
+def test_name_of_the_role_fits_into_iam() -> None:
+    name = Resolver.to(ROLE, REGION, ACCOUNT, "any", {"RootStackName": LONG}).name("DeploymentRole")
+
+    assert len(name) <= 64

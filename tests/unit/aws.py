@@ -1,0 +1,23 @@
+"""AWS in this process, by moto, whose clients all tests share: creating one takes longer than most tests."""
+
+from functools import cache
+from typing import Any
+
+import boto3
+from moto import mock_aws
+from moto.core import errors
+
+__all__ = ["Session", "mock_aws"]
+
+# moto reads a service's errors for each error that it returns.
+errors.ErrorLookupFactory = cache(errors.ErrorLookupFactory)  # type: ignore[misc]
+
+
+class Session:
+    """A session with one client for each service."""
+
+    @staticmethod
+    @cache
+    def client(service: str, **_: Any) -> Any:
+        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        return boto3.client(service, region_name="us-east-1", **keys)  # type: ignore[call-overload]
