@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import ordering.inventory
 import runtime.backoff
 from idempotency.codec import to_item
-from ordering.inventory import service
-from ordering.inventory.handlers import inventory
-from ordering.inventory.service import Inventory
-from ordering.order import parse_order
-from ordering.orders.table import OrdersTable
+from ordering.handlers import inventory
+from ordering.inventory import Inventory
+from ordering.orders import OrdersTable
+from ordering.requests import parse_order
 from runtime.dynamodb import dynamodb
 from stepwise.cli import views
 from tests.faults.actors.engine import START
@@ -165,7 +165,7 @@ class Load:
 @contextmanager
 def once() -> Iterator[None]:
     """Disable the retries inside the function, to measure how it was before."""
-    with replaced(service, "until_deadline", lambda _, call: runtime.backoff.until_deadline(START, call)):
+    with replaced(ordering.inventory, "until_deadline", lambda _, call: runtime.backoff.until_deadline(START, call)):
         yield
 
 

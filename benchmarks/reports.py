@@ -16,7 +16,7 @@ import psutil
 
 from idempotency.codec import to_item
 from reporting.change import Record, read_change
-from reporting.service import Reports
+from reporting.counting import Reports
 from reporting.table import ReportsTable
 from stepwise.cli import views
 from stepwise.local.emulator import emulator

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.ended import Ended, detail_parser
-from runtime.finalization import SweepEnvironment, has_time
+from runtime.finalization import FinalizationEnvironment, has_time
 from runtime.handler import Call, handler, unread
 from runtime.machine import SUCCEEDED, Machine
 from runtime.saga import Result, Task, ended_parser, tasks
@@ -69,7 +69,7 @@ _MILLISECONDS_FOR_AN_APPLICATION = 20_000
 _logger = logging.getLogger(__name__)
 
 
-class Environment(SweepEnvironment):
+class Environment(FinalizationEnvironment):
     """account_number_key_arn: of the secret that account numbers derive from.
 
     card_processor_url: empty without a processor; then the ARNs of the secrets are empty, too.

@@ -11,8 +11,7 @@ from runtime.dynamodb import dynamodb
 
 from .answer import Answer, not_found
 from .calls import invoke
-from .environment import Environment
-from .request import Request
+from .request import Environment, Request
 
 _SHOWN = ("application_id", "status", "reason", "submitted_at", "updated_at")
 

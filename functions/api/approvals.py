@@ -11,8 +11,7 @@ from runtime.dynamodb import dynamodb
 from .answer import Answer, Problem, not_found
 from .calls import invoke, located
 from .cursor import cursor, limit, place, read_page
-from .environment import Environment
-from .request import Request
+from .request import Environment, Request
 
 # Attributes of the index; no item of tokens has them.
 _PLACE = ("group", "waiting_until", "approval_id")

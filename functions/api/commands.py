@@ -14,8 +14,7 @@ from runtime.dynamodb import dynamodb
 from .answer import Answer, Problem, not_found
 from .calls import invoke
 from .cursor import cursor, limit, place
-from .environment import Environment
-from .request import Request
+from .request import Environment, Request
 
 
 def publish_command(request: Request, own: Environment) -> Answer:

@@ -13,9 +13,8 @@ from runtime.handler import Call, handler
 
 from .answer import Answer, Problem, problem, unavailable
 from .document import Document, Operation
-from .environment import Environment
 from .once import LIFETIME, once
-from .request import Received, Request, parse_event, read
+from .request import Environment, Received, Request, parse_event, read
 
 _logger = logging.getLogger(__name__)
 

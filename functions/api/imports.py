@@ -13,8 +13,7 @@ from runtime.dynamodb import dynamodb
 from .answer import Answer, Problem, not_found
 from .calls import invoke, located
 from .cursor import cursor, limit, place, read_page
-from .environment import Environment
-from .request import Request
+from .request import Environment, Request
 
 LINK_SECONDS = 900
 _SHOWN = ("import_id", "key", "type", "processing_mode", "validated", "retry_of", "entries", "error", *TOTALS)

@@ -10,8 +10,8 @@ from idempotency.codec import Item, from_value
 from idempotency.dynamodb import read_rows
 from idempotency.payloads import json_text
 from ordering.definition import NEW
-from ordering.inventory.table import reservation_key
-from ordering.order import InvalidOrder, parse_order
+from ordering.requests import InvalidOrder, parse_order
+from ordering.stock import reservation_key
 from runtime.clients import client
 from runtime.dynamodb import dynamodb
 from runtime.machine import answered, execution_arn
@@ -19,8 +19,7 @@ from runtime.machine import answered, execution_arn
 from .answer import Answer, Problem, Unavailable, not_found
 from .calls import located
 from .cursor import cursor, limit, place, read_page
-from .environment import Environment
-from .request import Request
+from .request import Environment, Request
 
 _MAX_DAYS = 366
 # Maximum days without orders that one call reads.

@@ -1,4 +1,4 @@
-"""API Gateway's event (payload format 2.0), and the request that an operation gets."""
+"""API Gateway's event (payload format 2.0); the request and the environment that an operation gets."""
 
 import base64
 import binascii
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+from runtime.environment import Variables
 from runtime.json_documents import NotJson, parse_json
 
 from .answer import Problem
@@ -22,6 +23,34 @@ _ABSENT = frozenset({"", "null", "none", "nil", "undefined", "nan", "true", "fal
 _LISTS = ("[", "{", "map[")
 _BRACKETS = " <>()\"'"
 _MAX_SHOWN = 20
+
+
+class Environment(Variables):
+    """Names of tables and the bucket; ARNs of state machines and functions."""
+
+    idempotency_table: str
+    orders_table: str
+    payments_table: str
+    inventory_table: str
+    order_saga_arn: str
+    order_recovery_arn: str
+    commands_table: str
+    gates_table: str
+    data_table: str
+    history_table: str
+    publish_command_function: str
+    imports_table: str
+    imports_bucket: str
+    create_import_function: str
+    tasks_table: str
+    create_task_function: str
+    webhooks_table: str
+    subscribe_webhook_function: str
+    remove_webhook_function: str
+    approvals_table: str
+    decide_approval_function: str
+    applications_table: str
+    submit_application_function: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from tasks.table import TasksTable
 from .answer import Answer, Problem, not_found
 from .calls import invoke, located
 from .cursor import cursor, limit, place
-from .environment import Environment
-from .request import Request
+from .request import Environment, Request
 
 _TASK = ("task_id", "task_type", "attempt", "total_items", "completed_items", "failed_items")
 _ITEM = ("status", "attempt", "result", "error")

@@ -8,8 +8,7 @@ from webhooks.table import WebhooksTable
 
 from .answer import Answer, not_found
 from .calls import invoke
-from .environment import Environment
-from .request import Request
+from .request import Environment, Request
 
 _SHOWN = ("webhook_id", "address", "events", "status", "created_at", "failing_since")
 

@@ -1,4 +1,4 @@
-"""Lambda handlers of jobs."""
+"""Every Lambda handler of jobs: run_job, called by operators and by the event of a new object in JobsBucket."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,23 +11,20 @@ from runtime.clients import client
 from runtime.handler import Call, handler
 from runtime.stores import StoreEnvironment, lease_store
 
-from .job import Job, parse_job
-from .objects import Objects
-from .service import RUN_JOB, Jobs
+from .requests import Job, parse_job
+from .running import RUN_JOB, Jobs
 
-
-class Environment(StoreEnvironment):
-    pass
+environment = StoreEnvironment()
 
 
 @cache
 def leases() -> LeaseStore:
-    return lease_store(Environment())
+    return lease_store(environment)
 
 
 @cache
 def jobs() -> Jobs:
-    return Jobs(Objects(client("s3")))
+    return Jobs(client("s3"))
 
 
 @handler(parse_job, ids=("job_id",))

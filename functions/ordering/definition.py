@@ -4,7 +4,7 @@ from typing import Any
 
 from idempotency.saga import Saga, SagaStep
 
-from .order import Order, parse_order
+from .requests import Order, parse_order
 
 NEW = "New"
 CONFIRMED = "Confirmed"

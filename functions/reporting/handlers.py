@@ -1,28 +1,31 @@
-"""Lambda handler of the reports service."""
+"""Every Lambda handler of reporting: report_orders, called by the stream of OrdersTable."""
 
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from runtime.dynamodb import dynamodb
+from runtime.environment import Variables
 from runtime.handler import Call, handler
-from runtime.stores import StoreEnvironment
 
 from .change import Record, records_of
-from .service import Reports
+from .counting import Reports
 from .table import ReportsTable
 
 # A record may take two DynamoDB calls of about 7 s each before it fails.
 _MILLISECONDS_FOR_A_RECORD = 20_000
 
 
-class Environment(StoreEnvironment):
+class Environment(Variables):
     reports_table: str
+    idempotency_table: str
+
+
+environment = Environment()
 
 
 @cache
 def reports() -> Reports:
-    environment = Environment()
     return Reports(dynamodb(), ReportsTable(environment.reports_table, environment.idempotency_table))
 
 

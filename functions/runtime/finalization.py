@@ -23,24 +23,17 @@ _MILLISECONDS_FOR_ONE = 80_000
 
 
 class FinalizationEnvironment(StoreEnvironment):
-    """Environment of a function that finalizes. saga_arn, recovery_arn: the machines' ARNs.
+    """Environment of the functions that finalize. saga_arn, recovery_arn: the machines' ARNs.
 
     step_tables: the names of the tables of all steps, by logical id, as JSON.
     outside_url: URL of the system in which a step works under a lease; empty without one.
+    finalize_after_seconds: the age by which every saga has ended, whatever its outcome; for the sweep.
     """
 
     saga_arn: str
     recovery_arn: str
     step_tables: str
     outside_url: str = ""
-
-
-class SweepEnvironment(FinalizationEnvironment):
-    """Environment of a sweep.
-
-    finalize_after_seconds: the age by which every saga has ended, whatever its outcome.
-    """
-
     finalize_after_seconds: int
 
 
@@ -61,7 +54,7 @@ def finalization(saga: "Saga", row: "Callable[[str], SagaRow]", environment: Fin
     )
 
 
-def sweep(finalization: "Finalization", environment: SweepEnvironment) -> "Sweep":
+def sweep(finalization: "Finalization", environment: FinalizationEnvironment) -> "Sweep":
     """Build the sweep, which finalizes the sagas whose end events were lost."""
     from idempotency.saga.sweep import Sweep
     from idempotency.saga.table import UnsettledIndex

@@ -13,19 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from idempotency.payloads import json_text
 
 from .clients import client
-from .environment import Variables
 from .streams import Record, each, images
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
 
 _ACTION = "notification"
-
-
-class NoticeEnvironment(Variables):
-    """The environment of the functions that publish notices."""
-
-    notification_topic_arn: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from idempotency import LeaseStore
 from idempotency.saga import Saga
 from imports.state import BATCH_ROWS, COUNTERS, BatchRecord, Import, ImportKey, Outcome
 from imports.table import ImportsTable
-from jobs.service import RUN_JOB
+from jobs.running import RUN_JOB
 from ordering.definition import ORDER_SAGA
 from stepwise import STACK_NAME
 from stepwise.operations import applications, approvals, commands, imports, orders, recovery, stock, tasks

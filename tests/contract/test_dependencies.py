@@ -145,7 +145,7 @@ def test_clients_skip_slow_cold_start_work() -> None:
         "from runtime.dynamodb import dynamodb\nimport os\nos.environ['AWS_DEFAULT_REGION'] = 'us-east-1'\ndynamodb()"
     )
     run = import_in_lambda(
-        ["ordering.task"], after=f"{ready}\nprint([name for name in {HEAVY} if name in sys.modules])"
+        ["ordering.handlers"], after=f"{ready}\nprint([name for name in {HEAVY} if name in sys.modules])"
     )
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "[]\nimported\n", "")

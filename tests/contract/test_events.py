@@ -2,8 +2,8 @@
 
 import pytest
 
-from ordering.order import InvalidOrder, parse_order
-from ordering.payments.authorization import PaymentDeclined, authorize
+from ordering.payments import PaymentDeclined, authorize
+from ordering.requests import InvalidOrder, parse_order
 from tests.kit.each import each
 from tests.kit.machine import MACHINES
 from tests.kit.project import EVENTS, ROOT, read_json

@@ -101,6 +101,14 @@ def test_functions_have_no_alias_by_default() -> None:
     assert kinds.isdisjoint({"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CodeDeploy::DeploymentGroup"})
 
 
+def test_every_role_has_the_permissions_boundary() -> None:
+    boundary = {"Fn::If": ["HasPermissionsBoundary", {"Ref": "PermissionsBoundaryArn"}, {"Ref": "AWS::NoValue"}]}
+
+    for resources in (translated(TEMPLATE, REGION)["Resources"], made("1"), made("1", AT_ONCE)):
+        roles = {name: resources[name]["Properties"] for name in of_kind(resources, "AWS::IAM::Role")}
+        assert [name for name, role in roles.items() if role.get("PermissionsBoundary") != boundary] == []
+
+
 def test_changed_parameter_publishes_every_function(first: dict[str, Any]) -> None:
     second = made(release_of(TEMPLATE, {"RecordLifetimeDays": "100"}))
 
@@ -161,10 +169,10 @@ def test_no_resource_depends_on_itself(release: str, leave: bool) -> None:
 
 
 def test_state_machines_call_aliases_and_keep_grants_of_running_executions(first: dict[str, Any]) -> None:
-    for machine, properties in of_type("AWS::Serverless::StateMachine").items():
+    for machine, properties in of_type("AWS::StepFunctions::StateMachine").items():
         before = [value for key, value in properties["DefinitionSubstitutions"].items() if key.endswith("FunctionArn")]
         called = [first[machine]["Properties"]["DefinitionSubstitutions"][key] for key in keys(properties)]
-        allowed = invocable(first[properties["Role"]["Fn::GetAtt"][0]])
+        allowed = invocable(first[properties["RoleArn"]["Fn::GetAtt"][0]])
 
         assert {one["Ref"] for one in called} <= ALIASES
         assert len(called) == len(before)
@@ -175,8 +183,8 @@ def test_leaving_gradual_deployment_keeps_aliases_for_running_executions(release
     left = made(release, leave=True)
 
     assert set(left) >= ALIASES
-    for machine, properties in of_type("AWS::Serverless::StateMachine").items():
-        allowed = invocable(left[properties["Role"]["Fn::GetAtt"][0]])
+    for machine, properties in of_type("AWS::StepFunctions::StateMachine").items():
+        allowed = invocable(left[properties["RoleArn"]["Fn::GetAtt"][0]])
         for key in keys(properties):
             own = properties["DefinitionSubstitutions"][key]
             assert left[machine]["Properties"]["DefinitionSubstitutions"][key] == own
@@ -287,20 +295,20 @@ def test_template_is_written_as_read(tmp_path: Path, release: str) -> None:
     assert load(tmp_path / "template.yaml") == template
 
 
-def test_local_stack_settings_are_not_a_stage() -> None:
-    assert set(stages()) == {"default", "dev", "prod"}
+def test_environment_without_a_stack_is_not_a_stage() -> None:
+    assert set(stages()) == {"dev", "prod"}
 
 
 def test_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepwise.deployment.stages.ROOT", tmp_path)
-    told = '[prod.global.parameters]\nstack_name = "stepwise"\n[prod.build.parameters]\nbuild_dir = "built"\n'
+    told = '[prod.global.parameters]\nstack_name = "stepwise-prod"\n[prod.build.parameters]\nbuild_dir = "built"\n'
     (tmp_path / "samconfig.toml").write_text(told)
 
     assert stages()["prod"].built == "built"
 
 
 def test_stage_has_the_parameters_sam_reads() -> None:
-    assert stages()["prod"].parameters == {"LogRetentionDays": "90"}
+    assert stages()["prod"].parameters == {"LogRetentionDays": "90", "DeletionProtection": "true"}
     assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
     with pytest.raises(ValueError, match="B: write NAME=VALUE"):
         pairs(["A=1", "B"])

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from idempotency.claim import _MARGIN
-from ordering.payments import gateway
-from ordering.payments.gateway import CHARGE
+from ordering import gateway
+from ordering.gateway import CHARGE
 from runtime import bearer, clients, keyed
 from tests.kit.machine import MACHINES
 from tests.kit.project import FUNCTIONS as SOURCES
@@ -37,7 +37,7 @@ DYNAMODB += clients._CONFIG.retries["total_max_attempts"] - 1
 SECRET = DYNAMODB
 MADE = """
 import sys
-from ordering.payments.handlers import payments
+from ordering.handlers import payments
 payments()
 print("h11" in sys.modules)
 """
@@ -126,7 +126,7 @@ def test_payment_key_is_created_once_and_outlives_gateway_and_stack() -> None:
     assert "Condition" not in key
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
     assert key["Properties"]["GenerateSecretString"] == {"PasswordLength": 64, "ExcludePunctuation": True}
-    assert key["Properties"].keys() == {"Description", "GenerateSecretString"}
+    assert key["Properties"].keys() == {"Description", "GenerateSecretString", "Tags"}
     assert [one for one, body in RESOURCES.items() if "Rotation" in body["Type"]] == []
     assert "| `PaymentKey` |" in (ROOT / "docs" / "deploy.md").read_text()
 

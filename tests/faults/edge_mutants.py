@@ -214,7 +214,7 @@ def _not_final(_: Engine) -> AbstractContextManager[None]:
 @mutant("an audit that skips a table", losing.AUDITED, orders=["ok"], edges=[e.ROW_LOST], at="ReserveInventory")
 def _audit_of_payments(_: Engine) -> AbstractContextManager[None]:
     """The audit compares confirmed orders only with their payments."""
-    from ordering.orders import audit
+    from ordering import audit
 
     return replaced(audit, "_LATER", audit._LATER[:1])
 
@@ -222,7 +222,7 @@ def _audit_of_payments(_: Engine) -> AbstractContextManager[None]:
 @mutant("an audit that reads orders alone", losing.AUDITED, orders=["ok"], edges=[e.ROW_LOST], at="ProcessOrder")
 def _audit_of_orders(_: Engine) -> AbstractContextManager[None]:
     """An order whose row is lost has a payment and a reservation, and no audit reports them."""
-    from ordering.orders.audit import Audit
+    from ordering.audit import Audit
 
     return replaced(Audit, "of_effects", lambda *_: iter(()))
 
@@ -230,7 +230,7 @@ def _audit_of_orders(_: Engine) -> AbstractContextManager[None]:
 @mutant("an audit that lists what a recovery will undo", losing.AUDITED, orders=["out of stock"], at="ProcessRefund")
 def _audit_of_open_orders(_: Engine) -> AbstractContextManager[None]:
     """Every failed order with a payment is listed, whether or not something accounts for it."""
-    from ordering.orders import audit
+    from ordering import audit
 
     unlisted = audit._unlisted
 
@@ -243,7 +243,7 @@ def _audit_of_open_orders(_: Engine) -> AbstractContextManager[None]:
 @mutant("a sweep that does not audit", losing.NOTED, orders=["ok"], edges=[e.ROW_LOST])
 def _unaudited(_: Engine) -> AbstractContextManager[None]:
     """A lost row stays unnoticed until an operator runs `orders audit`."""
-    from ordering.orders.audit import Audit
+    from ordering.audit import Audit
 
     return replaced(Audit, "sweep", lambda *_: 0)
 

@@ -91,15 +91,15 @@ def _charge_last(_: Engine) -> AbstractContextManager[None]:
     """A crash in between leaves a payment that was never charged."""
     from dataclasses import replace
 
-    from ordering.payments import service
-    from ordering.payments.service import Payments
+    from ordering import payments
+    from ordering.payments import Payments
 
     process = Payments.process
 
     def recorded_first(self: Any, task: Any) -> Any:
         if self.gateway is None:
             return process(self, task)
-        with replaced(service, "authorize", lambda _: None):
+        with replaced(payments, "authorize", lambda _: None):
             result = process(replace(self, gateway=None), task)
         self._charge(task)
         return result
@@ -110,7 +110,7 @@ def _charge_last(_: Engine) -> AbstractContextManager[None]:
 @mutant("a charge that is repeated and not asked for, where keys mean nothing", breaks.CHARGE, orders=BY_GATEWAY)
 def _no_question(_: Engine) -> AbstractContextManager[None]:
     """A lost response makes the customer pay twice."""
-    from ordering.payments.gateway import HttpGateway
+    from ordering.gateway import HttpGateway
     from stepwise.local.simulators.payment_gateway.ledger import SUCCEEDED, Ledger
 
     accept = Ledger.accept

@@ -102,7 +102,7 @@ def _another_key(_: Engine) -> AbstractContextManager[None]:
 )
 def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
     """A re-run resets the status."""
-    from ordering.orders.service import Orders
+    from ordering.orders import Orders
 
     def process(self: Any, task: Any) -> Any:
         store = self.steps.store
@@ -117,7 +117,7 @@ def _unconditional_order(_: Engine) -> AbstractContextManager[None]:
 @mutant("stock that is taken without a condition", breaks.NEGATIVE)
 def _unconditional_stock(_: Engine) -> AbstractContextManager[None]:
     """Stock goes negative."""
-    from ordering.inventory.table import InventoryTable
+    from ordering.stock import InventoryTable
 
     take = InventoryTable.take
     return replaced(InventoryTable, "take", lambda self, item, shard: without_condition(take(self, item, shard)))
@@ -129,7 +129,7 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
     from dataclasses import replace
 
     from idempotency import StepStore
-    from ordering.inventory.service import Inventory
+    from ordering.inventory import Inventory
     from runtime.dynamodb import dynamodb
 
     reserve = Inventory.reserve
@@ -153,7 +153,7 @@ def _line_by_line(_: Engine) -> AbstractContextManager[None]:
 def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
     """The audit trail is lost."""
     from idempotency.codec import to_item
-    from ordering.payments.table import PaymentsTable
+    from ordering.payments import PaymentsTable
 
     def refund(self: Any, order_id: str, at: Any) -> Any:
         condition = "attribute_exists(order_id)"
@@ -166,7 +166,7 @@ def _deleting_refund(_: Engine) -> AbstractContextManager[None]:
 @mutant("a refund without a condition", breaks.PAYMENT, breaks.AGREE)
 def _unconditional_refund(_: Engine) -> AbstractContextManager[None]:
     """It refunds what was never captured, because it checks neither record nor row."""
-    from ordering.payments.service import Payments
+    from ordering.payments import Payments
 
     def refund(self: Any, task: Any) -> Any:
         action = without_condition(self.table.refund(task.request.order_id, task.step.at))

@@ -4,8 +4,8 @@ from functools import cached_property
 
 import boto3
 
-from ordering.payments.charge import PaymentDeclined
-from ordering.payments.gateway import CHARGE
+from ordering.gateway import CHARGE
+from ordering.payments import PaymentDeclined
 from stepwise.operations import work
 from stepwise.operations.recovery import needing_attention, recover
 from stepwise.operations.stack import Stack

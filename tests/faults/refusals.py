@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from idempotency import BusinessError, InvalidKey, PayloadMismatch, StateConflict, StepCompensated
 from ordering.definition import ORDER_SAGA
-from ordering.payments.charge import PaymentDeclined
+from ordering.payments import PaymentDeclined
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document, Send
 from tests.kit.invariants import FINAL, REFUSED

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from idempotency import LeaseStore
-from jobs.job import parse_job
-from jobs.service import RUN_JOB
+from jobs.requests import parse_job
+from jobs.running import RUN_JOB
 from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import OBJECTS, RUN, Belongings
 from tests.kit.injection import Resources, eventually

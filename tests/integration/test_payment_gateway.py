@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from idempotency import LeaseRecord
-from ordering.payments.gateway import CHARGE
+from ordering.gateway import CHARGE
 from runtime.keyed import derived_key
 from stepwise.local.deployment import deploy
 from stepwise.local.emulator import emulator

@@ -18,7 +18,7 @@ CALL = f"""
 import json, sys
 sys.path[:] = {sys.path!r}
 from types import SimpleNamespace
-from ordering.orders.handlers import process_order
+from ordering.handlers import process_order
 context = SimpleNamespace(aws_request_id="r-1", get_remaining_time_in_millis=lambda: 15_000)
 process_order(json.loads(sys.argv[1]), context)
 """

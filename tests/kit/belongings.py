@@ -8,10 +8,9 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from jobs.service import RUN_JOB
+from jobs.running import RUN_JOB
 from ordering.definition import STEP_NAMES
-from ordering.inventory.shards import stock_key
-from ordering.inventory.table import reservation_key
+from ordering.stock import reservation_key, stock_key
 from stepwise.operations.stack import Stack
 from user_import.creation import CREATE_USER
 

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from ordering.definition import STEP_NAMES
-from ordering.inventory.shards import stock_key
-from ordering.inventory.table import reservation_key
+from ordering.stock import reservation_key, stock_key
 from stepwise.local.deployment import deploy
 from stepwise.local.emulator import emulator
 from stepwise.local.simulators.connect.remote_control import RemoteControl

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from idempotency.codec import to_item
-from jobs.service import RUN_JOB
+from jobs.running import RUN_JOB
 from ordering.definition import NEW
 from stepwise.operations import report
 from stepwise.operations.orders import execution_arn

@@ -20,7 +20,8 @@ Exception
         ├── LeaseLost
         └── StoreUnavailable
 
-Finalization (`idempotency.saga`) derives ExecutionNotFound, RecoveryEnded and SweepIncomplete from IdempotencyError.
+Finalization (`idempotency.saga`) derives ExecutionNotFound, ExecutionRunning, RecoveryEnded and SweepIncomplete from
+IdempotencyError.
 """
 
 from collections.abc import Mapping

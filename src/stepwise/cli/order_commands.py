@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ordering.order import parse_order
+from ordering.requests import parse_order
 from stepwise.local.drawing import Text
 from stepwise.operations import recovery
 from stepwise.operations.orders import Execution, ended, finalized, follow, place, require_id, view, watched

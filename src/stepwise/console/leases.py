@@ -6,7 +6,7 @@ from typing import Any
 
 from accounts.processor import CREATE as CREATE_CARD
 from idempotency import LeaseRecord, StateConflict, Status
-from ordering.payments.gateway import CHARGE
+from ordering.gateway import CHARGE
 from stepwise.operations import work
 from stepwise.operations.work import WorkNotFound
 

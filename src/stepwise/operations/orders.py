@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError
 
 from idempotency.payloads import json_text
 from ordering.definition import NEW, ORDER_SAGA, PROCESS_PAYMENT, STEPS
-from ordering.inventory.table import reservation_key
-from ordering.order import Id, InvalidOrder, Order, parse_order
+from ordering.requests import Id, InvalidOrder, Order, parse_order
+from ordering.stock import reservation_key
 from runtime.validation import parser
 
 from .errors import CommandError, StillRunning

@@ -10,8 +10,7 @@ from typing import Any
 
 from idempotency import Action, Contention, TransientError, transact
 from idempotency.codec import to_item
-from ordering.inventory.shards import MAX_SHARDS, Shards, Stock, stock_key
-from ordering.inventory.table import InventoryTable
+from ordering.stock import MAX_SHARDS, InventoryTable, Shards, Stock, stock_key
 
 from .errors import CommandError
 from .stack import Stack

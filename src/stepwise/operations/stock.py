@@ -14,9 +14,8 @@ from botocore.exceptions import ClientError
 from idempotency import Action, Contention, TransientError
 from idempotency.codec import to_item
 from idempotency.dynamodb import transact
-from ordering.inventory.shards import PREFIX, Stock, sku_of, stock_key
-from ordering.inventory.table import InventoryTable
-from ordering.order import Sku
+from ordering.requests import Sku
+from ordering.stock import PREFIX, InventoryTable, Stock, sku_of, stock_key
 from runtime.validation import parser
 
 from .caller import caller

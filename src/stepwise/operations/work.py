@@ -9,9 +9,9 @@ from api.once import WORK as HTTP_REQUEST
 from idempotency import LeaseOperations, LeaseRecord, Status
 from idempotency.saga.state import may_stand_outside
 from imports.requests import START_IMPORT
-from jobs.service import RUN_JOB
+from jobs.running import RUN_JOB
 from ordering.definition import ORDER_SAGA
-from ordering.payments.gateway import CHARGE
+from ordering.gateway import CHARGE
 from runtime.json_documents import NotJson, parse_json
 from tasks.requests import RUN_TASK
 from user_import.creation import CREATE_USER

@@ -3,12 +3,12 @@
 import types
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import ordering.inventory.handlers
-import ordering.inventory.shards
+import ordering.handlers
+import ordering.stock
 import runtime.backoff
 import stepwise.operations.sharding
 import stepwise.operations.stock
-from ordering.inventory.handlers import inventory
+from ordering.handlers import inventory
 from stepwise.operations.stack import Stack
 from tests.faults.actors import engine as shared
 from tests.faults.actors.conflicting import Conflicting
@@ -58,5 +58,5 @@ class Engine(shared.Engine):
         replace(stepwise.operations.sharding, "random", STEADY)
         chances = {"randrange": lambda *given: self.on.chance.randrange(*given)}
         chances["choice"] = lambda *given: self.on.chance.choice(*given)
-        replace(ordering.inventory.shards, "random", types.SimpleNamespace(**chances))
-        replace(ordering.inventory.handlers, "inventory", lambda: self.on.environment())
+        replace(ordering.stock, "random", types.SimpleNamespace(**chances))
+        replace(ordering.handlers, "inventory", lambda: self.on.environment())

@@ -7,15 +7,13 @@ from collections import Counter
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-import ordering.inventory.reserving
-import ordering.inventory.shards
+import ordering.inventory
+import ordering.stock
 from idempotency import transact
 from idempotency.codec import to_item
 from idempotency.dynamodb import read_rows
-from ordering.inventory.releasing import Places
-from ordering.inventory.reserving import Reserving
-from ordering.inventory.shards import Shards, Stock, pieces_in, sku_of, stock_key
-from ordering.inventory.table import InventoryTable
+from ordering.inventory import Places, Reserving
+from ordering.stock import InventoryTable, Shards, Stock, pieces_in, sku_of, stock_key
 from stepwise.operations import sharding, stock
 from stepwise.operations.stack import Stack
 from tests.faults import faults as f
@@ -39,12 +37,12 @@ _ADDED = ((r"^stock\.add@.*#1\.call", (f.ANSWER_LOST, HELD)),)
 
 @MUTANTS("a sum that is read row by row", breaks.REFUSED, focus=_RESHARDED)
 def _row_by_row() -> AbstractContextManager[None]:
-    return replaced(ordering.inventory.shards, "read_snapshot", read_rows)
+    return replaced(ordering.stock, "read_snapshot", read_rows)
 
 
 @MUTANTS("pieces that an order moves in two writes", breaks.CONSERVED)
 def _two_writes() -> AbstractContextManager[None]:
-    return replaced(ordering.inventory.reserving, "transact", _one_by_one)
+    return replaced(ordering.inventory, "transact", _one_by_one)
 
 
 @MUTANTS("pieces that an operator moves in two writes", breaks.CONSERVED, breaks.COUNTED, focus=_RESHARDED)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ministack.services import stepfunctions
 
-from ordering.inventory.service import Inventory
+from ordering.inventory import Inventory
 from stepwise.operations import sharding, stock
 from tests.faults import faults as f
 from tests.faults.actors import executing as shared

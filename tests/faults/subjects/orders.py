@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ordering.definition import ORDER_SAGA
-from ordering.orders.finalization_handlers import finalization
-from ordering.orders.sweep_handlers import sweep
-from ordering.payments.handlers import payments
+from ordering.handlers import finalization, payments, saga, sweep
 from stepwise.operations.audit import audit_of
 from tests.faults.subjects import Document, Kind, Subject
 from tests.kit.orders import GOOD_PAYMENT, good_order
@@ -79,7 +77,7 @@ SUBJECT = Subject(
     accepts=_is_order,
     notice="sns:NotifySuccess",
     topic="OrderEventsTopic",
-    caches=(payments, finalization, sweep),
+    caches=(saga, payments, finalization, sweep),
     invariants="tests.faults.order_invariants",
     gateway=_gateway,
     audit=audit_of,

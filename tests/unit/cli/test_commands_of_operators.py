@@ -12,7 +12,7 @@ import pytest
 
 from approvals.state import Approval
 from idempotency import LeaseStore, Unknown, Work
-from jobs.service import RUN_JOB
+from jobs.running import RUN_JOB
 from stepwise.local.emulator import emulator
 from stepwise.local.emulator.emulator import Emulator
 from stepwise.operations import approvals, user_imports, webhooks, work

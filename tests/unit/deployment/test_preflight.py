@@ -126,7 +126,7 @@ def test_definitions_have_the_arns_of_the_account(region: str, partition: str) -
     definitions = dict(account(region=region).definitions())
     arns = re.findall(r"arn:[\w-]+:lambda:[^\"]+", "".join(definitions.values()))
 
-    assert set(definitions) == set(of_type("AWS::Serverless::StateMachine"))
+    assert set(definitions) == set(of_type("AWS::StepFunctions::StateMachine"))
     assert "${" not in "".join(definitions.values())
     assert arns
     assert all(arn.startswith(f"arn:{partition}:lambda:{region}:{ACCOUNT}:function:new-") for arn in arns)
@@ -421,7 +421,7 @@ def test_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [([""], "name the stack: make preflight STACK=stepwise"), (["stepwise", "A"], "A: write NAME=VALUE")],
+    [([""], "name the stack: make preflight STACK=stepwise-dev"), (["stepwise", "A"], "A: write NAME=VALUE")],
 )
 def test_invalid_call_is_rejected(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):

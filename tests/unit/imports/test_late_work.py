@@ -10,7 +10,7 @@ from idempotency import StoreUnavailable
 from imports.errors import FileRefused, ImportCutOff, InvalidImport
 from imports.loading import Loader
 from imports.table import ImportsTable
-from tests.kit.import_world import LIFETIME, ImportWorld
+from tests.kit.import_world import LIFETIME, MOST, ImportWorld
 from tests.kit.project import ROOT, read_json
 
 _FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
@@ -38,6 +38,13 @@ def while_loading(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -
         return read(*given)
 
     monkeypatch.setattr(Loader, "load", late)
+
+
+@pytest.mark.parametrize(("asked", "runs"), [(3, 3), (50, MOST)])
+def test_import_runs_at_most_as_many_batches_as_the_stack_allows(world: ImportWorld, asked: int, runs: int) -> None:
+    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION", options={"max_concurrency": asked})
+
+    assert world.load(import_id)["max_concurrency"] == runs
 
 
 def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:

@@ -10,9 +10,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.job import InvalidJob, Job, parse_job
-from jobs.objects import ObjectNotReadable, Objects, ReadBrokenOff
-from jobs.service import RUN_JOB, Jobs
+from jobs.requests import InvalidJob, Job, parse_job
+from jobs.running import RUN_JOB, Jobs, ObjectNotReadable, ReadBrokenOff
 from tests.kit.project import ROOT, read_json
 
 REQUEST = read_json(ROOT / "events/jobs" / "run_job.json")
@@ -56,7 +55,7 @@ def refused(code: str) -> ClientError:
 
 
 def run(bucket: Bucket, job: Job = JOB) -> dict[str, Any]:
-    return Jobs(Objects(bucket)).run(job, still_alive=lambda: None)
+    return Jobs(bucket).run(job, still_alive=lambda: None)
 
 
 def test_request_names_the_job_and_the_object() -> None:
@@ -171,7 +170,7 @@ def test_interrupted_stream_may_be_read_again() -> None:
 
 def test_lease_is_extended_while_the_object_is_read() -> None:
     beats: list[int] = []
-    Jobs(Objects(Bucket(Body([b"1", b"2", b"3"])))).run(JOB, still_alive=lambda: beats.append(1))
+    Jobs(Bucket(Body([b"1", b"2", b"3"]))).run(JOB, still_alive=lambda: beats.append(1))
 
     assert len(beats) == 3
 

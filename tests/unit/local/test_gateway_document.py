@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from idempotency import Happened, LeaseStore, StepCompensated
-from ordering.payments.charge import Charge, PaymentDeclined
-from ordering.payments.gateway import GatewayUnavailable, HttpGateway
+from ordering.gateway import GatewayUnavailable, HttpGateway
+from ordering.payments import Charge, PaymentDeclined
 from runtime.bearer import BearerSession
 from runtime.keyed import derived_key
 from runtime.secrets import Secret

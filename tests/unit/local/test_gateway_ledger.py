@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ordering.payments.authorization import PaymentDeclined, authorize
+from ordering.payments import PaymentDeclined, authorize
 from stepwise.local.simulators.payment_gateway.ledger import (
     ChargeRequest,
     KeyCanceled,

@@ -10,10 +10,10 @@ from botocore.exceptions import ClientError
 
 from idempotency import Step, StepStore
 from ordering.definition import ORDER_SAGA, STEPS
-from ordering.inventory.table import InventoryTable
-from ordering.order import parse_order
-from ordering.orders.table import OrdersTable
-from ordering.payments.table import PaymentsTable
+from ordering.orders import OrdersTable
+from ordering.payments import PaymentsTable
+from ordering.requests import parse_order
+from ordering.stock import InventoryTable
 from stepwise.operations import orders
 from stepwise.operations.recovery import NothingToRecover, NotTheOrder, recover, redrive
 from stepwise.operations.stack import Stack

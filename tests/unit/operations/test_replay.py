@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ordering.orders.table import OrdersTable
+from ordering.orders import OrdersTable
 from stepwise.operations.replay.budget import Budget
 from stepwise.operations.replay.checkpoint import Checkpoint, CheckpointMismatch, State
 from stepwise.operations.replay.fire import Outcome

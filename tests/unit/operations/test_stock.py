@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from ordering.inventory.shards import stock_key
-from ordering.inventory.table import InventoryTable
+from ordering.stock import InventoryTable, stock_key
 from stepwise.operations import stock
 from stepwise.operations.stock import InvalidStock
 from tests.unit.operations.test_recovery import Desk

@@ -7,12 +7,11 @@ from typing import Any
 from idempotency import Step, StepStore
 from idempotency.saga import SagaSteps
 from ordering.definition import ORDER_SAGA
-from ordering.inventory.service import Inventory
-from ordering.inventory.shards import Shards
-from ordering.inventory.table import InventoryTable, reservation_key
-from ordering.order import parse_order
-from ordering.orders.table import OrdersTable
-from ordering.task import Result, Task
+from ordering.inventory import Inventory
+from ordering.orders import OrdersTable
+from ordering.requests import Order, parse_order
+from ordering.stock import InventoryTable, Shards, reservation_key
+from runtime.saga import Result, Task
 from stepwise.operations import sharding, stock
 from tests.kit.orders import good_order
 from tests.unit.operations.test_recovery import Desk
@@ -69,7 +68,7 @@ class Stocked(Desk):
         assert found is not None
         return list(found.on_hand)
 
-    def order(self, order_id: str, **quantities: int) -> Task:
+    def order(self, order_id: str, **quantities: int) -> Task[Order]:
         """Save an order. quantities: by SKU, with _ for -."""
         lines = [{"sku": sku.replace("_", "-"), "quantity": many, "unit_price": 1} for sku, many in quantities.items()]
         event = good_order(order_id, items=lines)

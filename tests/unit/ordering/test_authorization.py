@@ -2,8 +2,7 @@
 
 import pytest
 
-from ordering.payments.authorization import authorize
-from ordering.payments.charge import PaymentDeclined
+from ordering.payments import PaymentDeclined, authorize
 
 REASONS = {
     "tok_declined": "the card was declined",

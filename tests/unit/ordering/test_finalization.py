@@ -12,18 +12,18 @@ from botocore.exceptions import ClientError
 
 from idempotency import NEVER_HAPPENED, LeaseStore, Status, Step, StepCompensated, StepStore
 from idempotency.saga import Saga, executions
-from idempotency.saga.executions import SagaExecution
+from idempotency.saga.executions import ExecutionRunning, SagaExecution
 from idempotency.saga.finalization import Finalization, Finalized
 from idempotency.saga.state import SagaReader, SagaState
 from idempotency.saga.sweep import Sweep, SweepIncomplete
 from idempotency.saga.table import Unsettled
+from ordering import handlers
 from ordering.definition import ORDER_SAGA, STEP_NAMES, STEPS
-from ordering.inventory.table import InventoryTable
-from ordering.order import parse_order
-from ordering.orders import finalization_handlers
-from ordering.orders.table import OrdersTable
-from ordering.payments.gateway import CHARGE
-from ordering.payments.table import PaymentsTable
+from ordering.gateway import CHARGE
+from ordering.orders import OrdersTable
+from ordering.payments import PaymentsTable
+from ordering.requests import parse_order
+from ordering.stock import InventoryTable
 from runtime.ended import Ended
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
@@ -151,10 +151,10 @@ def by_event(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Finalize by an event in the rule's format, without the input."""
 
     def deliver(desk: Desk, status: str, name: str = ORDER_ID) -> None:
-        monkeypatch.setattr(finalization_handlers, "finalization", lambda: desk.finalization)
+        monkeypatch.setattr(handlers, "finalization", lambda: desk.finalization)
         detail = {"stateMachineArn": "saga", "executionArn": f"saga:{name}", "name": name, "status": status}
         context: Any = None
-        finalization_handlers.finalize_order({"detail": detail}, context)
+        handlers.finalize_order({"detail": detail}, context)
 
     return deliver
 
@@ -206,15 +206,32 @@ def test_failure_reads_the_input_from_the_execution(
     assert desk.executions.started == [ORDER_ID]
 
 
-@pytest.mark.parametrize(
-    ("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("RUNNING", False, []), ("", False, [ORDER_ID])]
-)
+STOPPED = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT))
+
+
+@pytest.mark.parametrize(("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("", False, [ORDER_ID])])
 def test_late_stop_of_an_order_completed_by_a_redrive_undoes_nothing(
     after: Callable[[str], Desk], status: str, confirmed: bool, recovered: list[str]
 ) -> None:
     desk = after(status)
-    ended = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT))
-    desk.finalization.finalize_event(ended, NOW)
+    desk.finalization.finalize_event(STOPPED, NOW)
+
+    assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
+
+
+@pytest.mark.parametrize(
+    ("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("ABORTED", False, [ORDER_ID])]
+)
+def test_stop_that_step_functions_does_not_show_yet_is_finalized_by_a_retry(
+    after: Callable[[str], Desk], status: str, confirmed: bool, recovered: list[str]
+) -> None:
+    desk = after("RUNNING")
+    with pytest.raises(ExecutionRunning):
+        desk.finalization.finalize_event(STOPPED, NOW)
+    assert (desk.listed, desk.executions.started) == ((), [])
+
+    desk.executions.status = status
+    desk.finalization.finalize_event(STOPPED, NOW)
 
     assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordering.order import InvalidOrder, Item, Order, PaymentMethod, parse_order
+from ordering.requests import InvalidOrder, Item, Order, PaymentMethod, parse_order
 from tests.kit.bad_orders import BAD_ORDERS, TEXT_FIELDS, BadOrder, edited
 from tests.kit.orders import (
     GOOD_ITEM,

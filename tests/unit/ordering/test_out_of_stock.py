@@ -9,12 +9,10 @@ from botocore.exceptions import ClientError
 from idempotency import Contention, StateConflict, Step, StepStore
 from idempotency.saga import SagaSteps
 from ordering.definition import ORDER_SAGA
-from ordering.inventory.reserving import OutOfStock
-from ordering.inventory.service import Inventory
-from ordering.inventory.shards import Shards
-from ordering.inventory.table import InventoryTable
-from ordering.order import parse_order
-from ordering.task import Task
+from ordering.inventory import Inventory, OutOfStock
+from ordering.requests import parse_order
+from ordering.stock import InventoryTable, Shards
+from runtime.saga import Task
 from tests.kit.orders import good_order
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)

@@ -25,16 +25,14 @@ from idempotency import (
 from idempotency.saga import SagaSteps
 from idempotency.saga.state import may_stand_outside
 from ordering.definition import ORDER_SAGA, PROCESS_PAYMENT
-from ordering.order import parse_order
-from ordering.payments.charge import Charge, PaymentDeclined
-from ordering.payments.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
-from ordering.payments.service import Payments
-from ordering.payments.table import PaymentsTable
-from ordering.task import Task
+from ordering.gateway import CHARGE, GatewayRefused, GatewayUnavailable, HttpGateway
+from ordering.payments import Charge, PaymentDeclined, Payments, PaymentsTable
+from ordering.requests import parse_order
 from runtime import bearer
 from runtime.bearer import BearerSession
 from runtime.exchange import Place, Request, Response
 from runtime.keyed import derived_key
+from runtime.saga import Task
 from runtime.secrets import Secret, SecretRefused, SecretUnavailable
 from stepwise.local.simulators.payment_gateway.client import GatewayClient
 from stepwise.local.simulators.payment_gateway.faults import (

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from idempotency import Contention
-from ordering.inventory import shards
-from ordering.inventory.reserving import OutOfStock
-from ordering.inventory.shards import Stock, sku_of, stock_key
+from ordering import stock as stocks
+from ordering.inventory import OutOfStock
+from ordering.stock import Stock, sku_of, stock_key
 from runtime import backoff
 from stepwise.operations import sharding, stock
 from tests.unit.ordering.stocked import Stocked
@@ -236,7 +236,7 @@ def test_no_order_is_rejected_on_an_inconsistent_read(store: Stocked, monkeypatc
     store.shard("tea-01", 50, 50)
     store.reserve("o-1", tea_01=1)
     conflicting(store, monkeypatch, "transact_get_items", 1)
-    monkeypatch.setattr(shards, "read_rows", lambda *_: [{"on_hand": {"N": "9"}, "shards": {"N": "2"}}, None])
+    monkeypatch.setattr(stocks, "read_rows", lambda *_: [{"on_hand": {"N": "9"}, "shards": {"N": "2"}}, None])
     store.reserve("o-2", tea_01=99)
 
     assert store.on_hand("tea-01") == [0, 0]

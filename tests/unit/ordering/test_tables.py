@@ -10,11 +10,10 @@ from idempotency import Action
 from idempotency.codec import to_item
 from idempotency.saga import SagaStep
 from ordering.definition import ORDER_SAGA, STEPS
-from ordering.inventory.shards import Shard, stock_key
-from ordering.inventory.table import InventoryTable, reservation_key
-from ordering.order import parse_order
-from ordering.orders.table import OrdersTable
-from ordering.payments.table import PaymentsTable, payment_id
+from ordering.orders import OrdersTable
+from ordering.payments import PaymentsTable, payment_id
+from ordering.requests import parse_order
+from ordering.stock import InventoryTable, Shard, reservation_key, stock_key
 from tests.kit.orders import HIGHEST_PRICE, MAX_ITEMS, MAX_PIECES, distinct_items, good_order
 
 AT = datetime(2026, 11, 21, 23, 59, 59, tzinfo=UTC)

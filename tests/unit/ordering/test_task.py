@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from ordering.definition import PROCESS_PAYMENT
-from ordering.order import InvalidOrder, parse_order
-from ordering.task import Result, Task, saga_task
+from ordering.handlers import order_task
+from ordering.requests import InvalidOrder, Order, parse_order
+from runtime.saga import Result, Task
 from tests.kit.orders import good_order
 
 
@@ -23,21 +24,21 @@ class Context:
 class Desk:
     """Handles and records tasks."""
 
-    tasks: list[Task] = field(default_factory=list)
+    tasks: list[Task[Order]] = field(default_factory=list)
 
-    def handle(self, task: Task) -> Result:
+    def handle(self, task: Task[Order]) -> Result:
         self.tasks.append(task)
         return {"status": "done"}
 
     def call(self, event: object) -> Result:
-        @saga_task(PROCESS_PAYMENT)
-        def process_payment(task: Task) -> Result:
+        @order_task(PROCESS_PAYMENT)
+        def process_payment(task: Task[Order]) -> Result:
             return self.handle(task)
 
         return process_payment(event, Context())
 
     @property
-    def only_task(self) -> Task:
+    def only_task(self) -> Task[Order]:
         (task,) = self.tasks
         return task
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reporting.change import RevisionNotRaised, read_change
-from reporting.service import Reports
+from reporting.counting import Reports
 from reporting.table import ReportsTable
 from stepwise.operations.stack import plain
 from tests.kit.engines import in_process

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from commands import handlers as commands
 from imports import handlers as imports
-from ordering.orders import notice_handlers as orders
+from ordering import handlers as orders
 from runtime.notices import Notices
 from tasks import handlers as tasks
 from tests.kit.project import ROOT, read_json

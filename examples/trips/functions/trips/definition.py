@@ -2,7 +2,7 @@
 
 from idempotency.saga import Parallel, Saga, SagaStep
 
-from .trip import parse_trip
+from .requests import parse_trip
 
 BOOKED = "Booked"
 CONFIRMED = "Confirmed"

@@ -50,6 +50,10 @@ class ExecutionNotFound(IdempotencyError):
     """No execution has this name: Step Functions forgets an execution after 90 days."""
 
 
+class ExecutionRunning(IdempotencyError):
+    """The event of an execution's end has arrived, but the execution runs: it was redriven, or the read is late."""
+
+
 @dataclass(frozen=True, slots=True)
 class SagaExecution:
     """A saga's execution. status: how it ended, or RUNNING. document: its input, as parsed JSON."""

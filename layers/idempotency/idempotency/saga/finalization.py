@@ -22,7 +22,16 @@ from idempotency.leases import LeaseStore
 from idempotency.steps import Step, StepStore
 
 from .definition import Saga
-from .executions import ENDED, INTERRUPTED, Ended, ExecutionNotFound, Executions, RecoveryEnded, SagaExecution
+from .executions import (
+    ENDED,
+    INTERRUPTED,
+    Ended,
+    ExecutionNotFound,
+    ExecutionRunning,
+    Executions,
+    RecoveryEnded,
+    SagaExecution,
+)
 from .state import SagaReader, SagaState
 from .step import SagaStep
 from .table import UNSETTLED
@@ -87,13 +96,18 @@ class Finalization:
 
         If the rule omits the input from the event, it is read from the execution, unless the saga's name is enough.
         An account may call DescribeExecution some 15 times a second.
+        Raises ExecutionRunning if Step Functions does not show the end; a repetition finalizes it. And as `finalize`.
         """
         if ended.state_machine_arn == self.executions.recovery:
             return self.finalize_recovered(self._document(ended), at)
         if ended.status == "SUCCEEDED" and not ended.input and self._confirmed(ended.name, at):
             return Finalized.YES
         execution = SagaExecution(ended.name, ended.status, self._document(ended))
-        return self.finalize(execution, at, late=ended.status in INTERRUPTED)
+        finalized = self.finalize(execution, at, late=ended.status in INTERRUPTED)
+        if finalized is Finalized.NOT_YET:
+            # Otherwise, a late read would leave the undo to the sweep, which waits for the longest life of a saga.
+            raise ExecutionRunning(f"{self.saga.called(ended.name)}: its execution still runs, or runs again")
+        return finalized
 
     def _as_it_is_now(self, saga_id: str) -> SagaExecution | None:
         """Read the execution again if only its last state was cut off: a redrive may have told of its success since.

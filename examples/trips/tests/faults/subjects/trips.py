@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 from tests.faults.subjects import REVERSED, STOPPED, Document, Kind, Subject
 from trips.definition import TRIP_SAGA
-from trips.finalization_handlers import finalization
-from trips.handlers import booking
-from trips.sweep_handlers import sweep
+from trips.handlers import booking, finalization, sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from idempotency.saga.table import SagaTable
 from runtime.saga import Result, Task
 
 from .definition import BOOKED, TRIP_SAGA
-from .trip import Trip
+from .requests import Trip
 
 MAX_NIGHTS = 30
 MAX_DAYS = 60

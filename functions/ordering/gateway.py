@@ -12,7 +12,7 @@ from typing import Any, override
 from idempotency import BusinessError, TransientError
 from runtime.keyed import Answer, KeyedSystem, keyed_work
 
-from .charge import Charge, PaymentDeclined
+from .payments import Charge, PaymentDeclined
 
 CHARGE = keyed_work("ChargeCard", PaymentDeclined)
 

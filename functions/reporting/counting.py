@@ -1,12 +1,12 @@
 """Applies the records of the Orders stream to the reports, each exactly once."""
 
 import logging
-import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from idempotency import Contention, TransactionClient, transact
+from runtime.backoff import until_decided
 
 from .change import Change, Record, RevisionNotRaised, order_id_of, read_change, sequence_number
 from .table import Counted, ReportsTable, counted
@@ -14,7 +14,6 @@ from .table import Counted, ReportsTable, counted
 # The first round writes. The second handles an order whose counted state differs from the record's OldImage;
 # others handle a concurrent duplicate.
 _ROUNDS = 4
-_TRIES, _MAX_PAUSE = 3, 0.2
 
 _logger = logging.getLogger(__name__)
 
@@ -62,21 +61,14 @@ class Reports:
                 break
             if key not in failed:
                 try:
-                    done += self._apply_with_backoff(read_change(record))
+                    change = read_change(record)
+                    # Two orders may be counted in the same row at the same time.
+                    done += until_decided(partial(self.apply, change))
                 except Exception as error:
                     failed[key] = number
                     _log_failure(record, key, number, error)
         _logger.info("batch done", extra={"records": len(records), "counted": done, "failed": len(failed)})
         return list(failed.values())
-
-    def _apply_with_backoff(self, change: Change) -> bool:
-        """Apply a change with backoff: two orders may be counted in the same row at the same time."""
-        for _ in range(_TRIES - 1):
-            try:
-                return self.apply(change)
-            except Contention:
-                time.sleep(random.uniform(0, _MAX_PAUSE))  # noqa: S311 # nosec B311 # a pause is no secret
-        return self.apply(change)
 
 
 def _identity(record: Record) -> tuple[str, str]:

@@ -17,9 +17,10 @@ from idempotency.dynamodb import answered, put, read_rows
 from idempotency.expressions import conditional_put
 from idempotency.saga.step import Item, SagaStep
 from idempotency.saga.table import UNSETTLED
-from ordering.definition import ORDER_SAGA
-from ordering.order import Item as Line
-from ordering.order import Order, PaymentMethod
+
+from .definition import ORDER_SAGA
+from .requests import Item as Line
+from .requests import Order, PaymentMethod
 
 # The number of rows that one call reads.
 _AT_ONCE = 100

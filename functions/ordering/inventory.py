@@ -1,21 +1,29 @@
-"""One call of ReserveInventory: it takes each line from one shard, and learns from refused writes.
+"""The stock of an order: ReserveInventory takes it, and its compensation, ReleaseInventory, returns it.
 
-A refused shard has too little or is gone, or this environment is wrong about the SKU's shards. The call then reads them
-all and tries one that has enough. If none has, it first moves pieces into one, in a separate transaction. A SKU is out
-of stock if its rows, read in one snapshot, have too little together.
+DynamoDB cancels all but one of the transactions that conflict on a row. Both functions retry a cancelled transaction,
+with jitter, until they run out of time; after that, Step Functions retries.
+
+A reservation takes each line from one shard, and learns from refused writes. A refused shard has too little or is gone,
+or this environment is wrong about the SKU's shards. The call then reads them all and tries one that has enough. If none
+has, it first moves pieces into one, in a separate transaction. A SKU is out of stock if its rows, read in one snapshot,
+have too little together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from idempotency import BusinessError, Contention, Refusal, StateConflict, transact
 from idempotency.saga import SagaSteps
-from ordering.definition import RESERVED
-from ordering.order import Item
-from ordering.task import Result, Task
+from runtime.backoff import until_deadline
+from runtime.saga import Result, Task
 
-from .shards import Shard, Shards, Stock, pieces_in, shards_in
-from .table import InventoryTable
+from .definition import RESERVE_INVENTORY, RESERVED
+from .requests import Item, Order
+from .stock import InventoryTable, Shard, Shards, Stock, pieces_in, shards_in
+
+# A call of DynamoDB ends within 7 s, with the SDK's retry (runtime.clients).
+_RESERVE = timedelta(seconds=7)
 
 
 class OutOfStock(BusinessError):
@@ -32,7 +40,7 @@ class Reserving:
     steps: SagaSteps
     table: InventoryTable
     shards: Shards
-    task: Task
+    task: Task[Order]
     seen: dict[str, Stock] = field(default_factory=dict)
     counted: set[str] = field(default_factory=set)
 
@@ -94,8 +102,7 @@ class Reserving:
         return stock if transact(self.shards.client, moves) else gathered
 
     def _item(self, index: int) -> Item:
-        item: Item = self.task.request.items[index]
-        return item
+        return self.task.request.items[index]
 
 
 def _shortage(index: int, item: Item, stock: Stock | None) -> str:
@@ -105,3 +112,66 @@ def _shortage(index: int, item: Item, stock: Stock | None) -> str:
     if stock.exact and stock.total < item.quantity:
         return f"items[{index}]: {item.sku} has {stock.total}, ordered {item.quantity}"
     return ""
+
+
+@dataclass(slots=True)
+class Places:
+    """Shards to which a reservation's lines are returned: those they were taken from, unless these are gone.
+
+    noted: by SKU; none until a refused release has shown them. gone: SKUs whose noted shard is gone.
+    """
+
+    noted: Mapping[str, int] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+
+    def shard(self, sku: str) -> int:
+        """Return the shard that a line goes back to."""
+        return 0 if sku in self.gone else self.noted.get(sku, 0)
+
+    def learn(self, order: Order, refusals: Sequence[Refusal]) -> bool:
+        """Learn from the refused writes: the reservation's, the lines', others. Returns whether anything was new."""
+        before = (self.noted, set(self.gone))
+        for refusal in refusals:
+            if refusal.index == 0:
+                self._read(refusal)
+            elif refusal.item is None and refusal.index <= len(order.items):
+                self._missing(order.items[refusal.index - 1].sku)
+        return before != (self.noted, self.gone)
+
+    def _read(self, refusal: Refusal) -> None:
+        if RESERVE_INVENTORY.is_standing(refusal.item):
+            shards = (refusal.item or {}).get("shards", {"M": {}})["M"]
+            self.noted = {sku: int(shard["N"]) for sku, shard in shards.items()}
+
+    def _missing(self, sku: str) -> None:
+        if self.shard(sku):
+            self.gone.add(sku)
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    steps: SagaSteps
+    table: InventoryTable
+    shards: Shards
+
+    def reserve(self, task: Task[Order]) -> Result:
+        """Take the stock of all lines, or of none. Raises OutOfStock, which names the short lines, and Contention."""
+        reserving = Reserving(self.steps, self.table, self.shards, task)
+        return until_deadline(task.deadline - _RESERVE, reserving.run)
+
+    def release(self, task: Task[Order]) -> Result:
+        """Give the stock of all lines back, or bar a reservation that never happened. Raises Contention."""
+        places = Places()
+        return until_deadline(task.deadline - _RESERVE, lambda: self._release(task, places))
+
+    def _release(self, task: Task[Order], places: Places) -> Result | None:
+        """Try once. Returns None if the caller must try again, now that it knows where the lines belong."""
+        order, step = task.request, task.step
+        lines = [self.table.give_back(item, places.shard(item.sku)) for item in order.items]
+        release = self.table.release(order.order_id, step.at, places.noted)
+        try:
+            return self.steps.compensate(step, undo=[release, *lines])
+        except StateConflict as conflict:
+            if not places.learn(order, conflict.refusals):
+                raise
+        return None

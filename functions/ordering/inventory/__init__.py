@@ -1,1 +1,0 @@
-"""Inventory: ReserveInventory takes an order's stock, ReleaseInventory returns it."""

@@ -1,1 +1,0 @@
-"""Orders: ProcessOrder saves an order, UpdateOrderStatus sets a failed one to Pending."""

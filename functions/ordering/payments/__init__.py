@@ -1,1 +1,0 @@
-"""Payments: ProcessPayment captures an order's total, ProcessRefund refunds it."""
