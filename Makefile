@@ -89,8 +89,9 @@ verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='
 	@echo "sample events in the order of SEED=$(VERIFY_SEED)"
 	@REQUIRE='$(REQUIRE)' SEED='$(VERIFY_SEED)' python -m pytest -q --numprocesses 2 --max-worker-restart 0 --dist loadgroup tests/verify
 
-preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise-dev; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
-	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
+preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise-dev; MAKE_BUCKET=1 or BUCKET=, ORDERS=10 a second, SKIP='roles quotas', PARAMETERS='A=1 B=2'
+	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') \
+		$(if $(MAKE_BUCKET),--make-bucket) $(if $(SKIP),--skip '$(SKIP)') $(PARAMETERS)
 
 deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; STACKS='Ordering Tasks'; LEAVE=1; PARAMETERS='A=1 B=2'
 	@python -m stepwise.deployment.gradual '$(STAGE)' $(if $(SHIFT),--shift '$(SHIFT)') $(if $(STACKS),--stacks '$(STACKS)') $(if $(LEAVE),--leave) $(PARAMETERS)
