@@ -260,6 +260,12 @@ def test_concurrency_adds_up_the_limits_of_the_template() -> None:
     )
 
 
+def test_stack_needs_no_more_than_the_guide_asks_for() -> None:
+    (asked,) = re.findall(r"if you have fewer than (\d+)\*\*", (ROOT / "docs" / "deploy.md").read_text())
+
+    assert 0.75 * int(asked) < concurrency().needed <= int(asked)
+
+
 def maps(machine: str) -> list[tuple[str, Any]]:
     return [(name, state) for name, state in MACHINES[machine].states.items() if state["Type"] == "Map"]
 
