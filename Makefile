@@ -74,7 +74,7 @@ test-browser: setup ## The console in Chromium, on a temporary local stack: page
 conformance: setup ## All conformance cases of the local engine; MiniStack alone must fail those that a patch is for
 	@python -m pytest -q tests/emulator/test_conformance.py
 
-test-aws: setup ## Integration tests on a deployed stack, alongside its data: STACK=stepwise; CONNECT_INSTANCE=ID: also imports
+test-aws: setup ## Integration tests on a deployed stack, alongside its data: STACK=stepwise-dev; CONNECT_INSTANCE=ID: also imports
 	@python -m pytest -q -o timeout_func_only=true -p tests.kit.deployed --stack '$(STACK)' --connect-instance '$(CONNECT_INSTANCE)' \
 		$(or $(TESTS),tests/integration)
 
@@ -89,7 +89,7 @@ verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='
 	@echo "sample events in the order of SEED=$(VERIFY_SEED)"
 	@REQUIRE='$(REQUIRE)' SEED='$(VERIFY_SEED)' python -m pytest -q --numprocesses 2 --max-worker-restart 0 --dist loadgroup tests/verify
 
-preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
+preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise-dev; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
 	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
 
 deploy-gradual: setup ## Build, and deploy behind aliases: STAGE=prod; SHIFT=Linear10PercentEvery1Minute or AtOnce; STACKS='Ordering Tasks'; LEAVE=1; PARAMETERS='A=1 B=2'

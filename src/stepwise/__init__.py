@@ -1,5 +1,5 @@
 """The tools of Stepwise: command line, console, operations, deployment and the local stack."""
 
 __version__ = "0.1.0"
-STACK_NAME = "stepwise"
-"""The name of a stack, unless --stack has another."""
+STACK_NAME, STACK_ON_AWS = "stepwise", "stepwise-prod"
+"""The names of the local stack and of the one on AWS, unless --stack has another."""

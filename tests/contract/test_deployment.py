@@ -2,11 +2,15 @@
 
 import re
 import tomllib
+from functools import cache
+from itertools import combinations
 from typing import Any
 
 import pytest
 from botocore.session import get_session
 
+from stepwise.deployment.application import nested
+from stepwise.deployment.templates import load
 from tests.kit.project import ROOT
 from tests.kit.template import RESOURCES, TEMPLATE
 
@@ -51,9 +55,31 @@ def test_documented_machine_encryption_command_is_in_the_api() -> None:
     assert given["type"] in call["encryptionConfiguration"].members["type"].enum
 
 
-def test_deployment_role_may_create_every_resource_type() -> None:
-    table = GUIDE.partition("## The role that deploys")[2].partition("## ")[0]
-    gradual = {"codedeploy"}
-    needed = {body["Type"].split("::")[1].lower() for body in RESOURCES.values()} - {"serverless"} | gradual
+@cache
+def earlier(stack: str) -> frozenset[str]:
+    """The stacks that CloudFormation creates before a nested stack, by references and DependsOn."""
+    body = load(ROOT / "template.yaml")["Resources"][stack]
+    named = re.findall(r"'Fn::GetAtt': \['(\w+)'", str(body))
+    direct = {*named, *([body["DependsOn"]] if "DependsOn" in body else [])}
+    return frozenset(direct).union(*map(earlier, direct))
 
-    assert {service for service in needed if f"`{service}`" not in table} == set()
+
+def test_at_most_three_stacks_are_created_at_once() -> None:
+    """More would be throttled: Lambda's control plane takes some 15 requests a second."""
+    stacks = nested(load(ROOT / "template.yaml"))
+    at_once = [
+        group
+        for group in combinations(stacks, 4)
+        if not any(one in earlier(other) or other in earlier(one) for one, other in combinations(group, 2))
+    ]
+
+    assert at_once == []
+
+
+def test_order_of_creation_makes_no_chain_longer() -> None:
+    """Foundation, accounts, approvals, opening of accounts, API, observability."""
+
+    def length(stack: str) -> int:
+        return 1 + max(map(length, earlier(stack)), default=0)
+
+    assert max(map(length, nested(load(ROOT / "template.yaml")))) == 6

@@ -101,6 +101,14 @@ def test_functions_have_no_alias_by_default() -> None:
     assert kinds.isdisjoint({"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CodeDeploy::DeploymentGroup"})
 
 
+def test_every_role_has_the_permissions_boundary() -> None:
+    boundary = {"Fn::If": ["HasPermissionsBoundary", {"Ref": "PermissionsBoundaryArn"}, {"Ref": "AWS::NoValue"}]}
+
+    for resources in (translated(TEMPLATE, REGION)["Resources"], made("1"), made("1", AT_ONCE)):
+        roles = {name: resources[name]["Properties"] for name in of_kind(resources, "AWS::IAM::Role")}
+        assert [name for name, role in roles.items() if role.get("PermissionsBoundary") != boundary] == []
+
+
 def test_changed_parameter_publishes_every_function(first: dict[str, Any]) -> None:
     second = made(release_of(TEMPLATE, {"RecordLifetimeDays": "100"}))
 
@@ -287,20 +295,20 @@ def test_template_is_written_as_read(tmp_path: Path, release: str) -> None:
     assert load(tmp_path / "template.yaml") == template
 
 
-def test_local_stack_settings_are_not_a_stage() -> None:
-    assert set(stages()) == {"default", "dev", "prod"}
+def test_environment_without_a_stack_is_not_a_stage() -> None:
+    assert set(stages()) == {"dev", "prod"}
 
 
 def test_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepwise.deployment.stages.ROOT", tmp_path)
-    told = '[prod.global.parameters]\nstack_name = "stepwise"\n[prod.build.parameters]\nbuild_dir = "built"\n'
+    told = '[prod.global.parameters]\nstack_name = "stepwise-prod"\n[prod.build.parameters]\nbuild_dir = "built"\n'
     (tmp_path / "samconfig.toml").write_text(told)
 
     assert stages()["prod"].built == "built"
 
 
 def test_stage_has_the_parameters_sam_reads() -> None:
-    assert stages()["prod"].parameters == {"LogRetentionDays": "90"}
+    assert stages()["prod"].parameters == {"LogRetentionDays": "90", "DeletionProtection": "true"}
     assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
     with pytest.raises(ValueError, match="B: write NAME=VALUE"):
         pairs(["A=1", "B"])

@@ -126,7 +126,7 @@ def test_payment_key_is_created_once_and_outlives_gateway_and_stack() -> None:
     assert "Condition" not in key
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
     assert key["Properties"]["GenerateSecretString"] == {"PasswordLength": 64, "ExcludePunctuation": True}
-    assert key["Properties"].keys() == {"Description", "GenerateSecretString"}
+    assert key["Properties"].keys() == {"Description", "GenerateSecretString", "Tags"}
     assert [one for one, body in RESOURCES.items() if "Rotation" in body["Type"]] == []
     assert "| `PaymentKey` |" in (ROOT / "docs" / "deploy.md").read_text()
 

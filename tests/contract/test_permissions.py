@@ -63,6 +63,7 @@ OPTIONS = {
     "ApiCorsOrigins": "https://shop.example",
     "WebhookCaCertificate": base64.b64encode(ssl.PEM_cert_to_DER_cert(CERTIFICATE)).decode(),
     "StateMachineKeyArn": "arn:aws:kms:us-east-1:000000000000:key/1",
+    "PermissionsBoundaryArn": "arn:aws:iam::000000000000:policy/boundary",
 }
 STACKS = {"plain": Stack(), "with every option": Stack(parameters=OPTIONS)}
 # The bucket in the sample events, and the resource that it represents.

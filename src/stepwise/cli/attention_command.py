@@ -17,7 +17,7 @@ def attention(
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if something needs attention.")] = False,
 ) -> None:
     """List what needs attention, across all contexts, each with its cause and the next command to run."""
-    found = [_record(one) for one in inbox.concerns(chosen_stack(), hints.chosen.stack)]
+    found = [_record(one) for one in inbox.concerns(chosen_stack(), hints.chosen.stack_name)]
     if found:
         columns = ["context", "id", "problem", "cause", "since"]
         # Below the table, in whole lines: they are copied.

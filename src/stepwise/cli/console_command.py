@@ -36,7 +36,7 @@ def console(
 
     port, aws = hints.chosen.port, hints.chosen.aws
     changes = allow_changes or not aws
-    settings = Settings(chosen_stack, hints.command, aws, changes=changes, stack_name=hints.chosen.stack)
+    settings = Settings(chosen_stack, hints.command, aws, changes=changes, stack_name=hints.chosen.stack_name)
     wanted = default_listen(port) if listen is None else listen
     running = emulator.running(port) if beside else None
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from stepwise import STACK_NAME
+from stepwise import STACK_NAME, STACK_ON_AWS
 from stepwise.local.project import SOURCES, VARIABLE
 from stepwise.local.terminal import readable
 from stepwise.operations.errors import Word
@@ -17,6 +17,7 @@ DEFAULT_PORT = 4566
 PROGRAM, PORT = "STEPWISE_PROGRAM", "STEPWISE_PORT"
 """Environment variables: how ./stepwise was called, and the port for commands without --port."""
 
+USUAL_STACKS = f"{STACK_NAME}; with --aws {STACK_ON_AWS}"
 # Commands for the local stack only.
 _LOCAL = frozenset({"start", "stop"})
 
@@ -27,7 +28,11 @@ class Chosen:
 
     port: int = DEFAULT_PORT
     aws: bool = False
-    stack: str = STACK_NAME
+    stack: str | None = None
+
+    @property
+    def stack_name(self) -> str:
+        return usual_stack(aws=self.aws) if self.stack is None else self.stack
 
 
 chosen = Chosen()
@@ -55,11 +60,15 @@ def stopping(port: int) -> str:
     return _joined(["stop"], [("--port", str(port))])
 
 
-def options(port: int = DEFAULT_PORT, aws: bool = False, stack: str = STACK_NAME) -> list[Word]:
+def usual_stack(*, aws: bool) -> str:
+    return STACK_ON_AWS if aws else STACK_NAME
+
+
+def options(port: int = DEFAULT_PORT, aws: bool = False, stack: str | None = None) -> list[Word]:
     """Return the options that choose the same stack in another command; none for the default."""
     usual = port == DEFAULT_PORT and os.environ.get(PORT, str(DEFAULT_PORT)) == str(DEFAULT_PORT)
     where: list[Word] = [("--aws",)] if aws else [] if usual else [("--port", str(port))]
-    return where + ([] if stack == STACK_NAME else [("--stack", stack)])
+    return where + ([] if stack in {None, usual_stack(aws=aws)} else [("--stack", stack)])
 
 
 def _joined(words: Sequence[Word], more: Sequence[Word]) -> str:

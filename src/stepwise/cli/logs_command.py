@@ -26,7 +26,7 @@ def show_logs(
     """Show the log lines for an order, across all functions, by time; from its start, or the last 24 hours."""
     require_id(order_id)
     begin = moment(since)
-    stack, name = chosen_stack(), hints.chosen.stack
+    stack, name = chosen_stack(), hints.chosen.stack_name
     begin = begin or _began(stack, order_id)
     if follow:
         _follow(stack, name, order_id, begin)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stepwise import STACK_NAME
 from stepwise.local.emulator import emulator
 from stepwise.operations import stack
 from stepwise.operations.values import EARLIEST, utc_time
@@ -36,7 +35,10 @@ def shared(
     aws: Annotated[
         bool, typer.Option("--aws", help="Use the stack in the AWS account of your settings.", callback=hints.note)
     ] = False,
-    stack: Annotated[str, typer.Option("--stack", help="Name of the stack.", callback=hints.note)] = STACK_NAME,
+    stack: Annotated[
+        str | None,
+        typer.Option("--stack", help="Name of the stack.", show_default=hints.USUAL_STACKS, callback=hints.note),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON; docs/cli.md has its shape.", callback=_choose)
     ] = False,
@@ -68,7 +70,7 @@ def check_filters(status: object, failed: bool) -> None:
 
 def chosen_stack() -> "Stack":
     """Return the stack of --port, --aws and --stack. Raises StackNotFound."""
-    port, name = hints.chosen.port, hints.chosen.stack
+    port, name = hints.chosen.port, hints.chosen.stack_name
     if hints.chosen.aws:
         return stack.Stack.on_aws(name)
     return stack.Stack.local(f"http://127.0.0.1:{port}", name, emulator.endpoints_beside(port))

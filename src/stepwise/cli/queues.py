@@ -20,7 +20,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 @app.command("list")
 def list_queues() -> None:
     """List all queues with the approximate numbers of their messages, and what to do about those that failed."""
-    found, out = queues.listed(chosen_stack(), hints.chosen.stack), views.console()
+    found, out = queues.listed(chosen_stack(), hints.chosen.stack_name), views.console()
     rows = [[one.name, _purpose(one), str(one.waiting), str(one.in_flight)] for one in found]
     drawn = views.table("Queues", ["queue", "gets", "waiting", "in flight"], rows)
     output.show({"queues": [shapes.queue(one) for one in found]}, drawn)
@@ -35,7 +35,7 @@ def redrive(queue: Name, yes: Yes = False) -> None:
     Exits with 1 if any of them is left.
     """
     stack, out = chosen_stack(), views.console()
-    found = queues.find(stack, hints.chosen.stack, queue)
+    found = queues.find(stack, hints.chosen.stack_name, queue)
     if not found.waiting:
         output.document_only({"queue": queue, "again": 0, "left": 0})
         out.print(f"{queue} is empty.")

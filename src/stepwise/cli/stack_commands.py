@@ -46,7 +46,7 @@ def start(
 
     The Stepwise application also gets its stock, its simulators' addresses and the console.
     """
-    port, name = hints.chosen.port, hints.chosen.stack
+    port, name = hints.chosen.port, hints.chosen.stack_name
     parameters = _parameters(parameter or [])
     is_application = template is None and name == STACK_NAME and project.has_application()
     if not is_application and (gateway or cards):
@@ -177,7 +177,9 @@ def status() -> None:
     if failed:
         out.print(views.records(f"{stack.status}, because of", ["stack", "resource", "status", "reason"], failed))
     if not state["running"]:
-        output.say(f"The stack {hints.chosen.stack} was not created. Delete it before you deploy again: docs/deploy.md")
+        output.say(
+            f"The stack {hints.chosen.stack_name} was not created. Delete it before you deploy again: docs/deploy.md"
+        )
         raise typer.Exit(1)
     out.print(_outputs(stack.outputs))
     if running:
@@ -190,7 +192,7 @@ def _failures(stack: Stack) -> list[dict[str, str]]:
     """Return what failed, if the last creation or update of the stack failed."""
     if "FAILED" not in stack.status and "ROLLBACK" not in stack.status:
         return []
-    return [asdict(one) for one in failures(stack.client("cloudformation"), hints.chosen.stack)]
+    return [asdict(one) for one in failures(stack.client("cloudformation"), hints.chosen.stack_name)]
 
 
 def _outputs(outputs: Mapping[str, str]) -> Table:

@@ -38,6 +38,7 @@ SHIFTED = ("Ordering",)
 ROOT_NAME = "RootStackName"
 # CodeDeploy rolls back when one of these goes off, and does not start while one is on. All reset automatically.
 ALARMS = ("SagaFailedAlarm", "SagaTimedOutAlarm", "RecoveryFailedAlarm", "FunctionsThrottledAlarm")
+CODE_DEPLOY_ROLE = "CodeDeployRole"
 # Without the state machines' definitions, which are not part of a function's version.
 _SOURCES = ("template.yaml", "stacks", "functions", "layers")
 
@@ -68,7 +69,9 @@ def gradual(
     names = _names(template)
     for properties in of_type(changed, FUNCTION).values():
         properties |= {"AutoPublishAlias": ALIAS, "AutoPublishCodeSha256": release}
-        properties |= {} if shift == AT_ONCE else {"DeploymentPreference": {"Type": shift, "Alarms": names}}
+        properties |= {} if shift == AT_ONCE else {"DeploymentPreference": _preference(shift, names)}
+    if functions and shift != AT_ONCE:
+        resources[CODE_DEPLOY_ROLE] = _code_deploy_role(template)
     # By name, because a reference would be circular: alias, deployment group, alarm, state machine, alias.
     for alarm, name in zip(ALARMS, names, strict=True):
         if alarm in resources:
@@ -157,6 +160,26 @@ def release_of(template: Template, parameters: Mapping[str, str], attempt: str =
 def _names(template: Template) -> list[dict[str, str]]:
     root = ROOT_NAME if ROOT_NAME in template.get("Parameters", {}) else "AWS::StackName"
     return [{"Fn::Sub": f"${{{root}}}-{alarm}"} for alarm in ALARMS]
+
+
+def _preference(shift: str, alarms: list[dict[str, str]]) -> dict[str, Any]:
+    return {"Type": shift, "Alarms": alarms, "Role": {"Fn::GetAtt": [CODE_DEPLOY_ROLE, "Arn"]}}
+
+
+def _code_deploy_role(template: Template) -> dict[str, Any]:
+    """Return the role of CodeDeploy, with the boundary of the others. SAM would create one without."""
+    trusted = {"Effect": "Allow", "Principal": {"Service": "codedeploy.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    policy = "arn:${AWS::Partition}:iam::aws:policy/service-role/AWSCodeDeployRoleForLambda"
+    roles = of_type(template, "AWS::IAM::Role").values()
+    boundaries = [role["PermissionsBoundary"] for role in roles if "PermissionsBoundary" in role]
+    return {
+        "Type": "AWS::IAM::Role",
+        "Properties": {
+            "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [trusted]},
+            "ManagedPolicyArns": [{"Fn::Sub": policy}],
+            **({"PermissionsBoundary": boundaries[0]} if boundaries else {}),
+        },
+    }
 
 
 def _led(

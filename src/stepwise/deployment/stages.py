@@ -4,11 +4,14 @@ import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from stepwise.local.emulator.emulator import ROOT
+
+from .names import apart
 
 _BUILT = ".aws-sam/build"
 
@@ -49,19 +52,20 @@ def deployed(cloudformation: Any, stack_name: str) -> Deployed | None:
 
 
 def stages() -> dict[str, Stage]:
-    """Return every stage on AWS, by its name."""
+    """Return every stage on AWS, by its name. Raises ValueError if the role of one could reach another's resources."""
     configuration = tomllib.loads((ROOT / "samconfig.toml").read_text())
     tables = {name: body for name, body in configuration.items() if isinstance(body, dict)}
-    return {name: _stage(name, body) for name, body in tables.items()}
+    found = {name: _stage(name, body) for name, body in tables.items() if "stack_name" in _parameters(body, "global")}
+    for one, other in combinations((stage.stack_name for stage in found.values()), 2):
+        if not apart(one, other):
+            raise ValueError(f"{one} and {other}: names of stacks in one account must differ as docs/deploy.md says")
+    return found
 
 
 def stage_of(stack_name: str) -> Stage:
-    """Return the stage with this stack, or one without parameters.
-
-    `prod` wins over `default`, which names the same stack.
-    """
-    found = [stage for stage in stages().values() if stage.stack_name == stack_name]
-    return found[-1] if found else Stage("", stack_name, None)
+    """Return the stage with this stack, or one without parameters."""
+    found = (stage for stage in stages().values() if stage.stack_name == stack_name)
+    return next(found, Stage("", stack_name, None))
 
 
 def pairs(overrides: str | list[str]) -> dict[str, str]:
@@ -74,7 +78,7 @@ def pairs(overrides: str | list[str]) -> dict[str, str]:
 
 
 def _stage(name: str, body: Mapping[str, Any]) -> Stage:
-    shared, build, deploy = (body.get(command, {}).get("parameters", {}) for command in ("global", "build", "deploy"))
+    shared, build, deploy = (_parameters(body, command) for command in ("global", "build", "deploy"))
     return Stage(
         name,
         shared["stack_name"],
@@ -82,3 +86,8 @@ def _stage(name: str, body: Mapping[str, Any]) -> Stage:
         build.get("build_dir", _BUILT),
         pairs(deploy.get("parameter_overrides", [])),
     )
+
+
+def _parameters(body: Mapping[str, Any], command: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = body.get(command, {}).get("parameters", {})
+    return found

@@ -33,6 +33,7 @@ def _usual(monkeypatch: pytest.MonkeyPatch) -> None:
         ([], ""),
         (["--port", "4999"], " --port 4999"),
         (["--port", "4999", "--stack", "other"], " --port 4999 --stack other"),
+        (["--stack", "stepwise"], ""),
     ],
 )
 def test_hint_selects_the_same_stack(options: list[str], suggested: str) -> None:
@@ -47,6 +48,7 @@ def test_hint_selects_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = stepwise("show", "o-1", "--aws", "--port", "4999")
 
     assert (shown.code, hints.command("recover", "o-1")) == (3, "./stepwise recover o-1 --aws")
+    assert hints.chosen.stack_name == "stepwise-prod"
 
 
 def test_hint_names_the_port_that_the_environment_would_change(monkeypatch: pytest.MonkeyPatch) -> None:

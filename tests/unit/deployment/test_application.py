@@ -133,7 +133,8 @@ def test_aliases_per_file_match_those_of_the_whole(tmp_path: Path, leave: bool) 
     shutil.copy(ROOT / "template.yaml", tmp_path)
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
 
-    written = flat(write(tmp_path / "template.yaml", "release", leave=leave))
+    template = tmp_path / "template.yaml"
+    written = flat(write(template, "release", shifted=nested(load(template)), leave=leave))
 
     assert written == gradual(flat(ROOT / "template.yaml"), "release", leave=leave)
 

@@ -421,7 +421,7 @@ def test_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [([""], "name the stack: make preflight STACK=stepwise"), (["stepwise", "A"], "A: write NAME=VALUE")],
+    [([""], "name the stack: make preflight STACK=stepwise-dev"), (["stepwise", "A"], "A: write NAME=VALUE")],
 )
 def test_invalid_call_is_rejected(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--orders", type=float, default=10, help="per second, at peak")
     chosen = parser.parse_intermixed_args(arguments)
     if not chosen.stack:
-        parser.error("name the stack: make preflight STACK=stepwise")
+        parser.error("name the stack: make preflight STACK=stepwise-dev")
     try:
         target = Target(chosen.stack, pairs(chosen.parameters))
     except ValueError as error:
