@@ -13,6 +13,7 @@ from stepwise.local.simulators import simulators
 
 from .patches import (
     alarms,
+    boundaries,
     buckets,
     callbacks,
     distributed_map,
@@ -43,7 +44,7 @@ UNTIL_EOF = "--until-eof"
 _PATCHES = (
     *(functions, workers, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map),
     *(buckets, stream_mapping, http_api, message_moves, nested_executions, nested_stacks),
-    *(rollbacks, json_logs, event_chain, alarms),
+    *(rollbacks, boundaries, json_logs, event_chain, alarms),
 )
 _LIMITS = (limits, limited_requests, transactions)
 
