@@ -44,6 +44,7 @@ _SHARING = {
         "test_add_a_step.py",
         "test_add_a_type.py",
         "test_deployed.py",
+        "test_failed_deployment.py",
         "test_gradual.py",
         "test_second_saga.py",
     },

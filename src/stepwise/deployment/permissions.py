@@ -63,6 +63,8 @@ _CONTEXT = {
     "iam:*RolePolicy": {"iam:PermissionsBoundary": "{PermissionsBoundary}", "iam:PolicyARN": "{ManagedPolicyArns}"},
     "iam:CreateRole": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
     "iam:PutRolePermissionsBoundary": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
+    "kms:Decrypt": {"kms:ViaService": "states.{region}.amazonaws.com"},
+    "kms:GenerateDataKey": {"kms:ViaService": "states.{region}.amazonaws.com"},
     "lambda:*EventSourceMapping": {
         "lambda:FunctionArn": "arn:{partition}:lambda:{region}:{account}:function:{function}"
     },
@@ -281,8 +283,8 @@ _TYPES = {
     ),
     "AWS::StepFunctions::StateMachine": _Type(
         ("arn:{partition}:states:{region}:{account}:stateMachine:{name}",),
-        {"iam:PassRole": "{passed}", "s3:*": _PACKAGE},
-        {"EncryptionConfiguration": "kms:*", "Version": "s3:GetObjectVersion"},
+        {"iam:PassRole": "{passed}", "s3:*": _PACKAGE, "kms:*": "{key}"},
+        {"KmsKeyId": "kms:*", "Version": "s3:GetObjectVersion"},
     ),
 }
 
@@ -357,6 +359,7 @@ def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict
         "account": place.account,
         "function": str(properties.get("FunctionName", name)).partition(":function:")[2]
         or properties.get("FunctionName", name),
+        "key": properties.get("EncryptionConfiguration", {}).get("KmsKeyId", []),
         "name": name,
         "packages": place.packages,
         "partition": place.partition,

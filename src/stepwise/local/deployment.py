@@ -207,6 +207,9 @@ def resources(cloudformation: Any, stack: str = "stepwise") -> Iterator[dict[str
     """Yield every resource of a deployed stack and its nested stacks, as CloudFormation lists them."""
     for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
         for one in page["StackResourceSummaries"]:
+            if "PhysicalResourceId" not in one:
+                # Its creation was cancelled.
+                continue
             if one["ResourceType"] == _STACK:
                 yield from resources(cloudformation, one["PhysicalResourceId"])
             else:

@@ -126,7 +126,7 @@ def test_definitions_have_the_arns_of_the_account(region: str, partition: str) -
     definitions = dict(account(region=region).definitions())
     arns = re.findall(r"arn:[\w-]+:lambda:[^\"]+", "".join(definitions.values()))
 
-    assert set(definitions) == set(of_type("AWS::Serverless::StateMachine"))
+    assert set(definitions) == set(of_type("AWS::StepFunctions::StateMachine"))
     assert "${" not in "".join(definitions.values())
     assert arns
     assert all(arn.startswith(f"arn:{partition}:lambda:{region}:{ACCOUNT}:function:new-") for arn in arns)

@@ -14,7 +14,7 @@ from imports.finalizing import Finalization
 from imports.loading import Loader
 from imports.recovery import Recovery
 from imports.table import ImportsTable
-from tests.kit.import_world import LIFETIME, Arns, ImportWorld, ended
+from tests.kit.import_world import LIFETIME, MOST, Arns, ImportWorld, ended
 from tests.kit.project import ROOT, read_json
 
 _FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
@@ -67,6 +67,13 @@ def test_late_loader_does_not_reset_a_counter(world: ImportWorld, monkeypatch: p
     world.load(import_id)
 
     assert world.counts(import_id) == (1, 1, 0, 0)
+
+
+@pytest.mark.parametrize(("asked", "runs"), [(3, 3), (50, MOST)])
+def test_import_runs_at_most_as_many_batches_as_the_stack_allows(world: ImportWorld, asked: int, runs: int) -> None:
+    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION", options={"max_concurrency": asked})
+
+    assert world.load(import_id)["max_concurrency"] == runs
 
 
 def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:

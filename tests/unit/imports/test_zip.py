@@ -10,9 +10,9 @@ from idempotency import Contention
 from imports.errors import ImportCutOff, StillRunning
 from imports.state import BatchRecord, Outcome, Status
 from imports.table import ImportsTable
-from imports.zips import LIST, status_of
+from imports.zips import LIST, Unzip, status_of
 from runtime.sweep import SweepUnfinished
-from tests.kit.import_world import ended
+from tests.kit.import_world import MOST, ended
 from tests.kit.zip_builder import CSV, File, archive
 
 from .zip_world import START, World
@@ -200,6 +200,22 @@ def test_nothing_is_unzipped_for_a_stopped_or_finished_import(world: World, valu
     assert list(world.objects(key)) == []
 
 
+@pytest.mark.parametrize(("options", "share"), [({}, MOST // 2), ({"parallel": 1}, MOST), ({"max_concurrency": 3}, 3)])
+def test_children_share_the_batches_that_the_stack_runs_at_once(
+    world: World, options: Mapping[str, int], share: int
+) -> None:
+    key = world.upload(TWO, options=options)
+    world.unzip(key)
+
+    assert world.found(world.trigger(key, 1)).options.max_concurrency == share
+
+
+def test_no_more_entries_than_batches_run_at_once(world: World) -> None:
+    answer = Unzip(world.table, world.entries).run(world.upload(TWO), START, most=1)
+
+    assert answer == {"items": [1, 2], "parallel": 1}
+
+
 def test_child_inherits_the_options_of_its_zip_but_has_its_own_id(world: World) -> None:
     key = world.upload(TWO, options={"parallel": 3, "encoding": "cp932"}, validated=True)
     world.unzip(key)
@@ -208,7 +224,7 @@ def test_child_inherits_the_options_of_its_zip_but_has_its_own_id(world: World) 
     assert child.key.import_id == f"{key.import_id}-0002"
     assert child.values["parent_id"] == key.import_id
     assert child.values["processing_mode"] == "STEP_FUNCTION"
-    assert child.values["options"] == {"encoding": "cp932"}
+    assert child.values["options"] == {"encoding": "cp932", "max_concurrency": MOST // 2}
     assert child.validated
     assert world.files.read(child.source.key) == CSV
 
