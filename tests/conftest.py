@@ -46,6 +46,7 @@ _SHARING = {
         "test_deployed.py",
         "test_failed_deployment.py",
         "test_gradual.py",
+        "test_restore.py",
         "test_second_saga.py",
     },
     "tests/load": {"test_benchmarks.py", "test_hot_stock.py", "test_targets.py"},

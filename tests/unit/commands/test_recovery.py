@@ -9,6 +9,7 @@ import pytest
 from commands.projection import Projection
 from commands.recovery import Recovery, error_of
 from commands.requests import parse_ended, parse_retry
+from entities.command import Decision
 from entities.errors import InvalidCommand
 from entities.lagging import Lagging
 from entities.types import EntityType, Policy, Types
@@ -234,13 +235,27 @@ def test_sweep_starts_an_unstarted_retry(world: World) -> None:
     assert world.attempt(1, 2).name in world.machines.executions
 
 
-def test_sweep_ends_a_version_that_succeeded_before_its_tables_were_restored(world: World) -> None:
+def test_sweep_renews_a_version_that_succeeded_before_its_tables_were_restored(world: World) -> None:
     world.publish(order())
-    world.start(world.attempt(1))
-    world.machines.executions[world.attempt(1).name]["status"] = "SUCCEEDED"
+    for number in (1, 2):
+        world.start(world.attempt(1, number))
+        world.machines.executions[world.attempt(1, number).name]["status"] = "SUCCEEDED"
 
-    assert sweep(world)["ended"] == 1
-    assert sweep(world)["blocked"] == 1
+    assert (sweep(world)["started"], sweep(world)["started"], sweep(world)["woken"]) == (1, 1, 1)
+    assert world.machines.executions[world.attempt(1, 3).name]["status"] == "RUNNING"
+    assert (world.command(1)["attempt"], world.gate().dead) == (3, frozenset())
+
+
+def test_version_that_ended_meanwhile_is_not_renewed(world: World) -> None:
+    world.publish(order())
+    decision = Decision("retry", "sweep", "why", START.isoformat())
+    world.die(1)
+    assert world.gates.renew(world.attempt(1), decision) is None
+    list(world.gates.retry(world.gate().key, "me", "why", START))
+    assert world.gates.renew(world.attempt(1), decision) is None
+    world.finish(1, number=2)
+
+    assert world.gates.renew(world.attempt(1, 2), decision) is None
 
 
 def test_sweep_skips_by_policy(skipping: World) -> None:
