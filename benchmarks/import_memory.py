@@ -72,7 +72,7 @@ def _run(endpoint: str, bucket: str, table: str, import_id: str, stage: str) -> 
     finalization.table.find(job.key)
     before, began = _peak(), time.perf_counter()
     if stage == "load":
-        finalization.load(job, datetime.now(UTC))
+        finalization.load(job, datetime.now(UTC), most=1)
     else:
         finalization.finish(finalization.table.known(job.key), datetime.now(UTC))
     seconds = time.perf_counter() - began

@@ -115,9 +115,10 @@ class Finalization:
     def loader(self) -> Loader:
         return Loader(self.files, self.types)
 
-    def load(self, job: Job, at: datetime) -> dict[str, Any]:
+    def load(self, job: Job, at: datetime, most: int) -> dict[str, Any]:
         """Load the file of an import; end the import if the file, or by its option a row, is refused.
 
+        most: batches at once that the stack allows.
         Returns {"status", "rows", "max_concurrency"}. A repeated call returns the same, and reads no file: the Map may
         run. Raises ImportCutOff, BucketUnavailable.
         """
@@ -129,7 +130,7 @@ class Finalization:
             return _answer(self.finish(import_, at))
         if import_.stopped:
             raise ImportCutOff(f"{job.import_id}: was stopped")
-        return _answer(Status.PROCESSING, import_.total_rows, import_.options.max_concurrency)
+        return _answer(Status.PROCESSING, import_.total_rows, min(import_.options.max_concurrency, most))
 
     def _load(self, import_: Import, at: datetime) -> None:
         try:

@@ -70,7 +70,10 @@ _MILLISECONDS_FOR_A_ZIP = 25_000
 
 
 class Environment(StoreEnvironment):
-    """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise."""
+    """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise.
+
+    import_max_concurrency: batches at once, of an import or of all files of a ZIP.
+    """
 
     imports_table: str
     imports_bucket: str
@@ -79,6 +82,7 @@ class Environment(StoreEnvironment):
     data_table: str
     history_table: str
     command_lifetime_days: int
+    import_max_concurrency: int
     import_csv_arn: str
     import_zip_arn: str
     notification_topic_arn: str
@@ -250,7 +254,7 @@ def notify_imports(records: Sequence[Record], _call: Call) -> dict[str, Any]:
 @handler(parse_job, ids=("import_id",))
 def csv_loader(job: Job, call: Call) -> dict[str, Any]:
     """Read the file once: header, limits, duplicate keys, and where its rows are."""
-    return finalization().load(job, call.at)
+    return finalization().load(job, call.at, environment.import_max_concurrency)
 
 
 @handler(parse_batch, ids=("import_id",))
@@ -289,13 +293,13 @@ def unzip(job: Job, call: Call) -> dict[str, Any]:
     """Inflate the entries of a ZIP, each once."""
     from .zips import Unzip
 
-    return Unzip(table(), entries()).run(job.key, call.at)
+    return Unzip(table(), entries()).run(job.key, call.at, environment.import_max_concurrency)
 
 
 @handler(parse_entry_task, ids=(*IDS, "number"))
 def trigger_single_csv(task: EntryTask, call: Call) -> None:
     """Create the import of one entry; its end answers the task's token."""
-    children().trigger(task, entries(), call.at)
+    children().trigger(task, entries(), call.at, environment.import_max_concurrency)
 
 
 @handler(parse_job, ids=IDS)

@@ -91,7 +91,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """duplicates: what becomes of rows with one key: all are refused, or all but the last one.
 
     encoding_confirmed: the file is in the encoding, whatever it looks like.
-    parallel: children of a ZIP at once. max_concurrency: batches at once.
+    parallel: children of a ZIP at once. max_concurrency: batches at once. The stack may allow fewer of both.
     """
 
     duplicates: Literal["refuse", "last"] = "refuse"

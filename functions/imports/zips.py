@@ -102,8 +102,8 @@ class Unzip:
     table: ImportsTable
     entries: Entries
 
-    def run(self, key: ImportKey, at: datetime) -> dict[str, Any]:
-        """Inflate the entries of a ZIP, each once.
+    def run(self, key: ImportKey, at: datetime, most: int) -> dict[str, Any]:
+        """Inflate the entries of a ZIP, each once. most: batches at once that the stack allows.
 
         Returns {"items": the numbers of the entries, "parallel": how many to import at once}. A refused archive has no
         items, and its error is on the import's row. A repeated or late call returns the same.
@@ -114,7 +114,10 @@ class Unzip:
             raise ImportCutOff(f"{key.import_id}: no such import, or it has ended or was stopped")
         if ENTRIES not in found.values and "error" not in found.values:
             found = self._inflated(found, at)
-        return {"items": list(range(1, found.values.get(ENTRIES, 0) + 1)), "parallel": found.options.parallel}
+        return {
+            "items": list(range(1, found.values.get(ENTRIES, 0) + 1)),
+            "parallel": min(found.options.parallel, most),
+        }
 
     def _inflated(self, parent: Import, at: datetime) -> Import:
         try:
@@ -141,14 +144,15 @@ class Children:
     table: ImportsTable
     machines: Machines
 
-    def trigger(self, task: EntryTask, entries: Entries, at: datetime) -> None:
+    def trigger(self, task: EntryTask, entries: Entries, at: datetime, most: int) -> None:
         """Create the entry's child and keep the token, or answer it if the child has ended.
 
+        most: batches at once that the stack allows; the children share them.
         A token is stored before anything is decided by the child's end, and the end finds it: see ImportsTable.park.
         Raises ImportCutOff if there is no child, and there must be none.
         """
         if self.table.find(task.child) is None:
-            self._create(task, entries, at)
+            self._create(task, entries, at, most)
         if not self.table.park(task.child, task.token):
             self.machines.wake([task.token])
 
@@ -174,16 +178,19 @@ class Children:
         self.machines.wake(tokens)
         self.table.forget(child, tokens)
 
-    def _create(self, task: EntryTask, entries: Entries, at: datetime) -> None:
+    def _create(self, task: EntryTask, entries: Entries, at: datetime, most: int) -> None:
         parent = self.table.find(task.key)
         if parent is None or ENTRIES not in parent.values:
             raise ImportCutOff(f"{task.import_id}: no such ZIP, or its entries are not there")
-        if not self.table.add_child(parent, _child(parent, task.child, *entries.entry(task.key, task.number), at), at):
+        child = _child(parent, task.child, *entries.entry(task.key, task.number), at, most)
+        if not self.table.add_child(parent, child, at):
             raise ImportCutOff(f"{task.import_id}: has ended or was stopped")
 
 
-def _child(parent: Import, key: ImportKey, entry: ListedEntry, source: Source, at: datetime) -> Import:
-    """The import of an entry, with the options of its ZIP."""
+def _child(parent: Import, key: ImportKey, entry: ListedEntry, source: Source, at: datetime, most: int) -> Import:
+    """The import of an entry, with the options of its ZIP, and its part of the batches at once."""
+    options = {name: value for name, value in parent.values["options"].items() if name != "parallel"}
+    part = most // min(parent.options.parallel, parent.values[ENTRIES], most)
     return Import.new(
         key,
         source,
@@ -192,7 +199,7 @@ def _child(parent: Import, key: ImportKey, entry: ListedEntry, source: Source, a
         processing_mode=STEP_FUNCTION,
         entry=entry.name,
         type=entry.type,
-        options={name: value for name, value in parent.values["options"].items() if name != "parallel"},
+        options={**options, "max_concurrency": min(parent.options.max_concurrency, part)},
         validated=parent.validated,
         **{name: value for name, value in parent.values.items() if name == RECORD_DAYS},
     )

@@ -1,5 +1,6 @@
 """Queues: no message is lost or redelivered forever, and each queue accepts the messages of its topic."""
 
+import math
 from typing import Any
 
 from tests.kit.alarms import watched
@@ -7,7 +8,8 @@ from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.template import FUNCTIONS, TEMPLATE, arn_of, of_type
 
-DAY = 24 * 3600
+HOUR = 3600
+DAY = 24 * HOUR
 QUEUES = of_type("AWS::SQS::Queue")
 SOURCES = [name for name, body in QUEUES.items() if "RedrivePolicy" in body]
 DEAD_LETTERS = {str(arn_of(QUEUES[name]["RedrivePolicy"]["deadLetterTargetArn"])): name for name in SOURCES}
@@ -70,12 +72,16 @@ def test_queue_behind_the_topic_requires_tls(queue: str) -> None:
 
 
 @every_source
-def test_poison_message_leaves_its_queue_after_a_few_tries(queue: str) -> None:
+def test_message_survives_an_hour_of_throttling_and_then_has_five_tries(queue: str) -> None:
+    """Lambda repeats a throttled invocation for the visibility timeout; then the message has been received once more.
+
+    https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+    """
     redrive = QUEUES[queue]["RedrivePolicy"]
     dead = arn_of(redrive["deadLetterTargetArn"])
+    throttled = math.ceil(HOUR / QUEUES[queue]["VisibilityTimeout"])
 
-    # AWS advises at least five, because a throttled invocation counts as a receive.
-    assert redrive["maxReceiveCount"] == 5
+    assert redrive["maxReceiveCount"] == throttled + 5
     assert dead == f"{queue.removesuffix('Queue')}FailuresQueue"
     # A message keeps its age when it moves.
     assert (
@@ -99,6 +105,12 @@ def test_message_is_handled_alone_and_not_while_it_may_still_run(function: str, 
     assert mapping["BatchSize"] == 1
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert QUEUES[queue]["VisibilityTimeout"] > 6 * FUNCTIONS[function].timeout
+
+
+@every_mapping
+def test_queue_cannot_take_the_concurrency_of_the_account(function: str, mapping: dict[str, Any]) -> None:
+    """Without a limit of its own, a mapping invokes up to 1,000 functions at once. AWS accepts 2 to 1,000."""
+    assert 2 <= mapping["ScalingConfig"]["MaximumConcurrency"] <= 10
 
 
 @every_mapping

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from stepwise.deployment.preflight.target import Target
 from stepwise.deployment.stages import deployed
+from stepwise.deployment.teardown import Refused, teardown
 from stepwise.local.deployment import failures
+from stepwise.local.emulator.emulator import environment
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, still_there
 
@@ -27,6 +30,7 @@ STATE = {"Type": "Pass", "End": True}
 RESOURCES: dict[str, Any] = {
     "Table": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, **KEPT},
     "Bucket": {"Type": "AWS::S3::Bucket", **KEPT},
+    "Secret": {"Type": "AWS::SecretsManager::Secret", "Properties": {"GenerateSecretString": {}}, **KEPT},
     "Logs": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": {"Fn::Sub": "/${Root}/logs"}}},
     "Layer": {
         "Type": "AWS::Lambda::LayerVersion",
@@ -61,11 +65,13 @@ class Application:
 
     def template(self, failing: bool = True, protected: str = "false") -> str:
         second = {"Failing": {**FAILING, "DependsOn": ["Layer", "Machine"]}} if failing else {}
-        first = {name: RESOURCES[name] for name in ("Table", "Bucket", "Logs")}
+        first = {name: RESOURCES[name] for name in ("Table", "Bucket", "Secret", "Logs")}
         below = [first, second | {name: RESOURCES[name] for name in ("Layer", "Machine")}]
         given = {"Root": self.name, "Protected": protected}
         nested = [{"Type": STACK, "Properties": {"TemplateURL": self._put(one), "Parameters": given}} for one in below]
-        return json.dumps({"Resources": {"First": nested[0], "Second": {**nested[1], "DependsOn": "First"}}})
+        parameters = {"DeletionProtection": {"Type": "String", "Default": protected}}
+        resources = {"First": nested[0], "Second": {**nested[1], "DependsOn": "First"}}
+        return json.dumps({"Parameters": parameters, "Resources": resources})
 
     def _put(self, resources: dict[str, Any]) -> str:
         parameters = {name: {"Type": "String"} for name in ("Root", "Protected")}
@@ -91,6 +97,7 @@ class Application:
             "stacks": [one["StackName"] for one in stacks if one["StackStatus"] != "DELETE_COMPLETE"],
             "tables": client("dynamodb").list_tables()["TableNames"],
             "buckets": [one["Name"] for one in client("s3").list_buckets()["Buckets"] if one["Name"] != self.name],
+            "secrets": [one["Name"] for one in client("secretsmanager").list_secrets()["SecretList"]],
             "logs": [one["logGroupName"][1:] for one in client("logs").describe_log_groups()["logGroups"]],
             "layers": [one["LayerName"] for one in client("lambda").list_layers()["Layers"]],
             "machines": [one["name"] for one in client("stepfunctions").list_state_machines()["stateMachines"]],
@@ -115,6 +122,13 @@ def application(account: Account) -> Application:
 @pytest.fixture
 def root(ours: Account) -> Application:
     return application(ours)
+
+
+@pytest.fixture
+def target(root: Application, monkeypatch: pytest.MonkeyPatch) -> Target:
+    for name, value in environment(root.account.endpoint).items():
+        monkeypatch.setenv(name, value)
+    return Target(root.name)
 
 
 def test_ministack_still_leaves_the_nested_stacks_of_a_failed_creation(upstream: Account) -> None:
@@ -174,6 +188,47 @@ def test_protected_table_stays_after_a_failed_creation(root: Application) -> Non
     assert root.left() == {"tables": [table]}
 
 
+def test_teardown_deletes_what_a_failed_creation_left(root: Application, target: Target) -> None:
+    root.begin(protected="true")
+    assert root.status() == "ROLLBACK_FAILED"
+
+    teardown(target, lambda: root.name)
+
+    assert root.left() == {}
+
+
+def test_teardown_deletes_data(root: Application, target: Target) -> None:
+    root.begin(failing=False)
+    root.status()
+    s3, ssm, (bucket,) = root.account.client("s3"), root.account.client("ssm"), root.left()["buckets"]
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    for body in (b"1", b"2"):
+        s3.put_object(Bucket=bucket, Key="a", Body=body)
+    s3.delete_object(Bucket=bucket, Key="a")
+    ssm.put_parameter(Name=f"/{root.name}/webhooks/a/b", Value="secret", Type="SecureString")
+
+    teardown(target, lambda: root.name)
+
+    assert root.left() == {}
+    assert ssm.get_parameters_by_path(Path=f"/{root.name}", Recursive=True)["Parameters"] == []
+
+
+@pytest.mark.parametrize(
+    ("protected", "typed", "why"),
+    [("true", "", "its tables are protected"), ("false", "another", "not confirmed"), ("", "", "there is no stack")],
+)
+def test_teardown_deletes_nothing_else(root: Application, target: Target, protected: str, typed: str, why: str) -> None:
+    if protected:
+        root.begin(failing=False, protected=protected)
+        root.status()
+    before = root.left()
+
+    with pytest.raises(Refused, match=why):
+        teardown(target, lambda: typed or root.name)
+
+    assert root.left() == before
+
+
 def test_bucket_with_objects_stays_after_a_rollback(root: Application) -> None:
     root.begin(DisableRollback=True)
     root.status()
@@ -211,13 +266,15 @@ def test_creation_can_delete_itself_when_it_fails(root: Application) -> None:
     assert root.left() == {}
 
 
-@pytest.mark.parametrize(("then", "kept"), [("rollback_stack", {"stacks"}), ("delete_stack", {"tables", "buckets"})])
+@pytest.mark.parametrize(
+    ("then", "kept"), [("rollback_stack", {"stacks"}), ("delete_stack", {"tables", "buckets", "secrets"})]
+)
 def test_creation_without_rollback_keeps_everything(root: Application, then: str, kept: set[str]) -> None:
     """A rollback deletes what the creation made; a deletion retains data."""
     client = root.account.client("cloudformation")
     root.begin(DisableRollback=True)
     assert root.status() == "CREATE_FAILED"
-    assert set(root.left()) == {"stacks", "tables", "buckets", "logs", "layers", "machines"}
+    assert set(root.left()) == {"stacks", "tables", "buckets", "secrets", "logs", "layers", "machines"}
 
     getattr(client, then)(StackName=root.name)
 
@@ -229,14 +286,26 @@ def test_creation_without_rollback_keeps_everything(root: Application, then: str
 def test_deletion_retains_what_the_policy_says(root: Application, protected: str) -> None:
     root.begin(failing=False, protected=protected)
     assert root.status() == "CREATE_COMPLETE"
-    table, (bucket,) = root.table(), root.left()["buckets"]
+    before, table = root.left(), root.table()
     described = root.account.client("dynamodb").describe_table(TableName=table)["Table"]
     assert described["DeletionProtectionEnabled"] is (protected == "true")
 
     root.account.client("cloudformation").delete_stack(StackName=root.name)
 
     assert root.status() == "DELETE_COMPLETE"
-    assert root.left() == {"tables": [table], "buckets": [bucket]}
+    assert root.left() == {kind: before[kind] for kind in ("tables", "buckets", "secrets")}
+
+
+def test_protection_can_be_switched_on(root: Application) -> None:
+    client = root.account.client("cloudformation")
+    root.begin(failing=False)
+    root.status()
+
+    client.update_stack(StackName=root.name, TemplateBody=root.template(failing=False, protected="true"))
+
+    assert root.status() == "UPDATE_COMPLETE"
+    table = root.account.client("dynamodb").describe_table(TableName=root.table())["Table"]
+    assert table["DeletionProtectionEnabled"] is True
 
 
 def test_failed_update_deletes_the_nested_stack_that_it_added(root: Application) -> None:

@@ -12,7 +12,7 @@ from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Refused, call
 from tests.kit.deployed_imports import HEADER, ProductImports, counts, csv_text, product
-from tests.kit.injection import Resources, eventually
+from tests.kit.injection import Resources, eventually, no_concurrency
 
 pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
 
@@ -96,6 +96,34 @@ def test_refused_file_is_an_answer_and_a_failed_import(products: ProductImports,
     row = products.ended(import_id)
     assert (row["status"], error_of(row)) == ("FAILED", ("MissingColumn", "category"))
     assert counts(row) == (0, 0, 0, 0)
+
+
+def test_throttling_alone_leaves_no_row_unprocessed(
+    products: ProductImports, stack: Stack, resources: Resources
+) -> None:
+    with no_concurrency(stack, resources, "CsvRowsHandler"):
+        import_id = products.start(csv_text([product(1)]), processing_mode="STEP_FUNCTION")
+        execution = f"{resources['ImportCsv'].replace(':stateMachine:', ':execution:')}:{import_id}"
+        # At the former six tries, it would have given up.
+        eventually(lambda: throttled_tries(stack, execution) > 8, seconds=60)
+    row = products.ended(import_id)
+
+    assert (row["status"], counts(row)) == ("COMPLETED", (1, 1, 0, 0))
+
+
+def throttled_tries(stack: Stack, execution: str) -> int:
+    """The tries of an import's only batch that have failed."""
+    states = stack.stepfunctions
+    try:
+        runs = states.list_map_runs(executionArn=execution)["mapRuns"]
+    except states.exceptions.ExecutionDoesNotExist:
+        return 0
+    children = [one for run in runs for one in states.list_executions(mapRunArn=run["mapRunArn"])["executions"]]
+    return sum(
+        event["type"] == "TaskFailed"
+        for child in children
+        for event in states.get_execution_history(executionArn=child["executionArn"])["events"]
+    )
 
 
 def test_file_with_only_a_header_is_completed_without_a_map(products: ProductImports) -> None:

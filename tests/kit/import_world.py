@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 TENANT = "tenant1"
 LIFETIME = timedelta(days=90)
+MOST = 10
+"""Batches at once that the stack allows."""
 
 
 class Arns(NamedTuple):
@@ -147,7 +149,7 @@ class ImportWorld:
         return import_id
 
     def load(self, import_id: str) -> Any:
-        return self.finalization.load(Job(TENANT, import_id), self.now)
+        return self.finalization.load(Job(TENANT, import_id), self.now, MOST)
 
     def batch(self, import_id: str, first: int = 1) -> BatchRecord:
         """Run the batch that starts at this row, as a child of the Map does."""

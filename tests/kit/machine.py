@@ -34,7 +34,7 @@ class Machine:
     @property
     def log_group(self) -> str | None:
         """The logical id of its log group."""
-        (destination,) = self.properties["Logging"]["Destinations"]
+        (destination,) = self.properties["LoggingConfiguration"]["Destinations"]
         return arn_of(destination["CloudWatchLogsLogGroup"]["LogGroupArn"])
 
     def tasks(self) -> Iterator[tuple[str, State]]:
@@ -56,12 +56,12 @@ def inner(state: State) -> list[Mapping[str, Any]]:
 
 
 def _machine(name: str, properties: Mapping[str, Any]) -> Machine:
-    path = (PATH.parent / properties["DefinitionUri"]).resolve()
+    path = (PATH.parent / properties["DefinitionS3Location"]).resolve()
     return Machine(name, path, properties, read_json(path))
 
 
 MACHINES: dict[str, Machine] = {
-    name: _machine(name, properties) for name, properties in of_type("AWS::Serverless::StateMachine").items()
+    name: _machine(name, properties) for name, properties in of_type("AWS::StepFunctions::StateMachine").items()
 }
 
 
@@ -109,10 +109,11 @@ def _longest(states: Mapping[str, State], name: str, before: frozenset[str]) -> 
         return float("inf")
     branches = (_longest(branch["States"], branch["StartAt"], frozenset()) for branch in state.get("Branches", []))
     after = (_longest(states, successor, before | {name}) for successor in successors(state))
-    return _seconds(state) + max(branches, default=0) + max(after, default=0)
+    return seconds_of(state) + max(branches, default=0) + max(after, default=0)
 
 
-def _seconds(state: State) -> float:
+def seconds_of(state: State) -> float:
+    """A state's maximum duration, without what runs inside it."""
     if state["Type"] == "Wait":
         return float(state.get("Seconds", "inf"))
     ran = [retrier for retrier in state.get("Retry", []) if retrier["ErrorEquals"] != [THROTTLED]]

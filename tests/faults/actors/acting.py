@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.faults.actors.schedule import Faults, Focus, Schedule
+from tests.faults.actors.schedule import THROTTLED_FOR, Faults, Focus, Schedule
 from tests.faults.actors.simulation import Actor, Flag, Simulation
 from tests.faults.invocation import Invocation
 from tests.faults.seams import Document
@@ -33,6 +33,9 @@ class Acting:
     simulation: Simulation = field(default_factory=Simulation)
     trace: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    # Until when Lambda throttles every invocation; and how many it runs before, and for how long it then throttles.
+    throttled_until: float = 0
+    _throttling: tuple[int, float] = (0, 0)
 
     def __post_init__(self) -> None:
         self.chance = self.schedule.chance("order")
@@ -43,6 +46,29 @@ class Acting:
     def disturbed(self) -> bool:
         """True if any fault has hit so far."""
         return bool(self.faults.injected)
+
+    @property
+    def only_throttled(self) -> bool:
+        """True if no fault has hit so far, except that the account was throttled."""
+        return {fault.kind for fault in self.faults.injected} <= {THROTTLED_FOR}
+
+    def may_throttle(self, longest: float) -> None:
+        """Throttle the account in some runs, from some invocation, for up to this many seconds."""
+        chance = self.schedule.chance("throttled")
+        if self.faults.throttled("account", chance):
+            seconds = chance.choice((chance.uniform(30, 300), chance.uniform(300, longest)))
+            self._throttling = chance.randint(1, 8), seconds
+
+    def is_throttled(self) -> bool:
+        """Check whether Lambda throttles an invocation now."""
+        if self.simulation.now < self.throttled_until:
+            return True
+        left, seconds = self._throttling
+        self._throttling = left - 1, seconds
+        if left == 1:
+            self.throttled_until = self.simulation.now + seconds
+            self.say(f"FAULT {THROTTLED_FOR} account, {seconds:.0f} s")
+        return False
 
     def injected(self, kind: str, place: str) -> None:
         """Note that a fault hits."""

@@ -23,6 +23,10 @@ from tests.faults.invocation import as_delivered
 from tests.faults.seams import Document, Send
 from tests.kit.deployed_stack import Handler
 from tests.kit.engines.in_process import copied
+from tests.kit.template import FUNCTIONS, arn_of, of_type
+
+TRIED = "a message goes to the dead-letter queue after five tries, and throttling is none"
+_TRIES = 5
 
 
 @dataclass
@@ -206,22 +210,34 @@ class Executing(Invoking, ABC):
     def taken(self, mapping: Mapping, records: list[Document]) -> bool:
         """Invoke the function for records until it accepts them. Returns False if the mapping gives up."""
         for number in range(mapping.tries):
+            self._wait_for_capacity()
             answer = self.invoke(mapping.function, {"Records": records}, mapping.function.removesuffix("Function"))
             if not answer.get("error") and not answer["body"]["batchItemFailures"]:
                 return True
             self.simulation.sleep(2**number)
         return False
 
+    def _wait_for_capacity(self) -> None:
+        """Wait as Lambda does with a record or an event while it throttles the function: that is no attempt."""
+        self.simulation.sleep(max(0, self.throttled_until - self.simulation.now))
+
     # Queues.
 
-    def received(self, function: str, name: str, body: Document, *, receives: int, visible_after: float) -> bool:
-        """Deliver a message until its function has handled it. False if it goes to the dead-letter queue."""
+    def received(self, function: str, name: str, body: Document) -> bool:
+        """Deliver a message until its function has handled it. False if it goes to the dead-letter queue.
+
+        A delivery that is throttled for the visibility timeout counts.
+        """
         event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
-        for _ in range(receives):
+        queue, ran = queue_of(function), 0
+        for _ in range(queue["RedrivePolicy"]["maxReceiveCount"]):
+            ran += self.simulation.now >= self.throttled_until
             answer = self.invoke(function, event, name)
             if not answer.get("error") and not answer["body"]["batchItemFailures"]:
                 return True
-            self.simulation.sleep(visible_after)
+            self.simulation.sleep(queue["VisibilityTimeout"])
+        if ran < _TRIES:
+            self.tally.broken(TRIED, f"{name}: {ran} times")
         return False
 
     # Events.
@@ -245,9 +261,20 @@ class Executing(Invoking, ABC):
 
     def _delivered(self, name: str, rule: Any, event: Document) -> None:
         for number in range(1 + rule.retries):
+            self._wait_for_capacity()
             if not self.invoke(rule.function, event, name).get("error"):
                 return
             self.simulation.sleep(60 * (number + 1))
+
+
+def queue_of(function: str) -> Document:
+    """Return the properties of the queue that a function reads."""
+    (queue,) = [
+        event["Properties"]["Queue"]
+        for event in FUNCTIONS[function].properties["Events"].values()
+        if event["Type"] == "SQS"
+    ]
+    return of_type("AWS::SQS::Queue")[str(arn_of(queue))]
 
 
 def branch_context(context: Document) -> Document:

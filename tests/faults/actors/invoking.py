@@ -75,6 +75,8 @@ class Invoking(Acting, ABC):
 
     def invoke(self, function: str, event: Any, name: str) -> Document:
         """Invoke a function as Lambda does."""
+        if self.is_throttled():
+            return failure("Lambda.TooManyRequestsException")
         self.counts[name] += 1
         invocation = Invocation(f"{name}#{self.counts[name]}", function, json.dumps(event))
         kind = self.fault_at(invocation.id, [*s.INVOCATION_KINDS], 1.2)

@@ -9,8 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from ministack.services import stepfunctions
+
 from tests.faults import finds
-from tests.faults.actors.schedule import Focus, Schedule
+from tests.faults.actors.schedule import THROTTLED_FOR, Focus, Schedule
+from tests.faults.mutant import replaced
 
 type Patch = Callable[[], AbstractContextManager[Any]]
 _SCHEDULES = 300
@@ -36,6 +39,21 @@ class Mutants(dict[str, Mutant]):
             return patch
 
         return register
+
+
+THROTTLED: Focus = ((r"^account$", (THROTTLED_FOR,)),)
+
+
+def with_tries(most: int) -> AbstractContextManager[None]:
+    """Give a throttled state fewer tries than its definition."""
+    find = stepfunctions._find_matching_retrier
+
+    def found(retriers: Any, error: str, counts: Mapping[int, int]) -> Any:
+        retrier, index = find(retriers, error, counts)
+        over = error == "Lambda.TooManyRequestsException" and counts.get(index, 0) >= most - 1
+        return (None, index) if over else (retrier, index)
+
+    return replaced(stepfunctions, "_find_matching_retrier", found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ EXECUTION_TIMED_OUT_AT = "execution timed out at"
 RECORD_LOST, RECORD_LATE, RECORD_TWICE = "record lost:", "record late:", "record twice:"
 EVENT_LOST, EVENT_LATE, EVENT_THRICE = "event lost:", "event late:", "event thrice:"
 REDRIVEN = "redriven:"
+THROTTLED_FOR = "throttled for a while:"
 
 # Faults at one AWS call.
 CALL_KINDS = {
@@ -59,9 +60,13 @@ EVENT_KINDS = {
 }
 # Faults after an execution has ended without success.
 END_KINDS = {REDRIVEN: "an operator redrives it, at once or minutes later"}
+# The only fault of its schedule.
+ACCOUNT_KINDS = {THROTTLED_FOR: "Lambda throttles every invocation in the account, for up to an hour"}
 # Share of a run's points that get a fault: none, few, or many.
 _RATES = (0.0, 0.008, 0.02, 0.05)
 _MAX_FAULTS = 8
+# Share of schedules that are throttled.
+_THROTTLED = 0.08
 
 
 def kinds(at_calls: Mapping[str, str], *others: Mapping[str, str]) -> Mapping[str, str]:
@@ -123,7 +128,7 @@ class Faults:
 
     def __init__(self, schedule: Schedule, focus: Focus | None = None) -> None:
         self._chance = schedule.chance("faults")
-        self._focus = focus
+        self._schedule, self._focus = schedule, focus
         self._rate = self._chance.choice(_RATES) if schedule.faults is None else 0
         self._listed = {fault.at: fault for fault in schedule.faults or ()}
         self.injected: list[Fault] = []
@@ -143,6 +148,19 @@ class Faults:
             return ""
         self.injected.append(fault)
         return fault.kind
+
+    def throttled(self, place: str, chance: random.Random) -> bool:
+        """Check whether the account is throttled, which is then the only fault. chance: of this fault alone."""
+        fault, drawn = Fault(THROTTLED_FOR, place), chance.random() < _THROTTLED
+        if self._focus is not None:
+            drawn = self._focused(place, [THROTTLED_FOR]) is not None
+        elif self._schedule.faults is not None:
+            drawn = place in self._listed
+        if not drawn:
+            return False
+        self._rate = 0
+        self.injected.append(fault)
+        return True
 
     def _focused(self, place: str, kinds: Sequence[str]) -> Fault | None:
         for pattern, wanted in self._focus or ():

@@ -18,6 +18,7 @@ from tests.faults.imports.invariants import (
     STATUS,
     STORED,
     SUM,
+    THROTTLED,
     WAITS,
 )
 from tests.faults.imports.ledger import COUNTERS as NAMES
@@ -90,6 +91,8 @@ class Judge(Ledger):
         if missing:
             self.broken(COMPLETE, f"{label} has ended without {missing}")
             return
+        if self.run.only_throttled and row["unprocessed_rows"] and not self.run.is_cut_short(row):
+            self.broken(THROTTLED, f"{label}: {row['unprocessed_rows']} of {row['total_rows']}")
         self._judge_rows(label, row, {name: _parsed(text or "", _OWN[name]) for name, text in texts.items()})
         if not self.run.is_refused_whole(import_id):
             self._compare(import_id, row, _recount(list(self.batches.get(import_id, {}).values())))

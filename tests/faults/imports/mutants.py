@@ -26,7 +26,7 @@ from imports.table import ImportsTable
 from runtime.machine import Machine
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
-from tests.faults.actors.mutant import Mutants
+from tests.faults.actors.mutant import THROTTLED, Mutants, with_tries
 from tests.faults.imports import executing, play
 from tests.faults.imports import invariants as breaks
 from tests.faults.imports.executing import Executing
@@ -356,3 +356,9 @@ def _takes_open_quotes() -> AbstractContextManager[None]:
         see(self, layout, (position, replace(record, closed=True)))
 
     return replaced(imports.loading.Reader, "see", closed)
+
+
+@mutant("a throttled batch that gives up within a minute", breaks.THROTTLED, focus=THROTTLED)
+def _impatient() -> AbstractContextManager[None]:
+    """A past defect: a state had six tries, within 46 seconds."""
+    return with_tries(6)

@@ -16,6 +16,8 @@ from tests.faults.imports.run import Run
 from tests.faults.imports.schedule import Schedule
 
 _IMPATIENT = 0.5
+# Less than the pauses between the tries of a throttled state.
+_THROTTLED = 3_000
 _WORK_EXPIRES, _EXECUTIONS_EXPIRE = 7, 90
 
 
@@ -56,6 +58,7 @@ def play(schedule: Schedule, focus: Focus | None = None, kind: type[Run] = Run) 
 
 
 def _live(run: Run) -> None:
+    run.may_throttle(_THROTTLED)
     run.spawn(run.known, bare=True)
     run.simulation.run()
     for request in run.first_requests():

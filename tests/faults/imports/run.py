@@ -110,6 +110,10 @@ class Run(Executing):
         wrong = file.wrong(row["options"].get("duplicates") == "last")
         return any(self._is_wrong(row, one, why) for one, why in zip(file.rows, wrong, strict=True))
 
+    def is_cut_short(self, row: Document) -> bool:
+        """True if an operator stopped the import, or its options may refuse all of its rows."""
+        return "stopped_by" in row or self.is_refused_whole(row["import_id"])
+
     def _is_wrong(self, row: Document, one: Row, why: str) -> bool:
         """True if a row makes the check of the whole file fail. Stored rows are valid."""
         if one.number and one.sk != self.judge.key_before(row["first_import_id"], one.number):

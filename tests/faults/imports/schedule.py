@@ -24,7 +24,10 @@ MAP_KINDS = {
     shared.EXECUTION_TIMED_OUT_AT: shared.MACHINE_CALL_KINDS[shared.EXECUTION_TIMED_OUT_AT],
 }
 CHILD_KINDS = {CHILD_LOST: "Step Functions fails the child before its function is invoked"}
-KINDS = shared.kinds(CALL_KINDS, MAP_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, shared.END_KINDS)
+KINDS = shared.kinds(
+    *(CALL_KINDS, MAP_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, shared.END_KINDS),
+    shared.ACCOUNT_KINDS,
+)
 
 
 class Schedule(shared.Schedule):

@@ -14,4 +14,5 @@ ALARM = "each attempt that ends with failures raises its alarm, once if nothing 
 ENDS = "every item ends, and with it its task and its execution"
 HANDLED = "no message is handled while its task is given up"
 OUTCOME = "without a fault, an item fails for a reason of its own only"
+THROTTLED = "throttling alone fails no item"
 ANSWERS = "a call that is right is answered, and a repeated one gets the same answer"

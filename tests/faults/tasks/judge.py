@@ -24,6 +24,7 @@ from tests.faults.tasks.invariants import (
     ONCE,
     OUTCOME,
     STATUS,
+    THROTTLED,
     TRUE,
     WHOLE,
 )
@@ -246,6 +247,8 @@ class Judge(Judging["Run"]):
         for number in range(1, row["total_items"] + 1):
             item = self.items[task_id][number]
             good = item["item"]["text"].startswith(GOOD)
+            if self.run.only_throttled and "TooManyRequests" in str(item.get("error")):
+                self.broken(THROTTLED, f"{self.named(task_id, number)}: {item['error']}")
             if not self.run.disturbed and good != (item["status"] == "COMPLETED"):
                 self.broken(OUTCOME, f"{self.named(task_id, number)} is {item['status']}: {item.get('error')}")
 

@@ -19,7 +19,7 @@ from tasks.table import OPEN_SINCE, TasksTable
 from tasks.types import Run
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
-from tests.faults.actors.mutant import Mutants
+from tests.faults.actors.mutant import THROTTLED, Mutants, with_tries
 from tests.faults.mutant import replaced
 from tests.faults.tasks import invariants as breaks
 from tests.faults.tasks import play
@@ -230,3 +230,9 @@ def _given_up() -> AbstractContextManager[None]:
 def _retries_again() -> AbstractContextManager[None]:
     """The second of two calls for the failures of one attempt begins another attempt."""
     return replaced(tasks.recovery, "_is_retried", lambda *_: False)
+
+
+@mutant("a throttled item that gives up within a minute", breaks.THROTTLED, focus=THROTTLED)
+def _impatient() -> AbstractContextManager[None]:
+    """A past defect: an item had three tries, within 20 seconds."""
+    return with_tries(3)

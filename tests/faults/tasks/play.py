@@ -16,6 +16,8 @@ from tests.faults.tasks.run import Run
 from tests.faults.tasks.schedule import Schedule
 
 _IMPATIENT = 0.5
+# Less than the pauses between the tries of a throttled state.
+_THROTTLED = 1_500
 _EXECUTIONS_EXPIRE = 90
 
 
@@ -55,6 +57,7 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
 
 
 def _live(run: Run) -> None:
+    run.may_throttle(_THROTTLED)
     for moment in run.plan.callers:
         run.spawn(partial(run.create, run.plan.task), moment)
     if run.plan.other:

@@ -15,8 +15,6 @@ from tests.faults.tasks.plan import TASK, TENANT
 
 _OF_MACHINE = ("StartTask", "RunTaskItem", "FinishTask")
 _TRIES = 4
-# `task-action`.
-_QUEUE = {"receives": 5, "visible_after": 400}
 
 
 @dataclass
@@ -156,5 +154,5 @@ class Run(Executing):
         self.run_invocation(invocation)
 
     def _comes(self, body: Document) -> None:
-        if self.received("TaskActionFunction", "TaskAction", body, **_QUEUE):
+        if self.received("TaskActionFunction", "TaskAction", body):
             self.judge.handled(body["task_id"])

@@ -19,7 +19,9 @@ MESSAGE_KINDS = {
     MESSAGE_TWICE: "it is delivered again, minutes later or at once",
     MESSAGE_REDRIVEN: "its function is killed, and an operator redrives it from the dead-letter queue hours later",
 }
-KINDS = shared.kinds(CALL_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, shared.END_KINDS, MESSAGE_KINDS)
+KINDS = shared.kinds(
+    *(CALL_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, shared.END_KINDS, MESSAGE_KINDS, shared.ACCOUNT_KINDS)
+)
 
 
 class Schedule(shared.Schedule):

@@ -18,8 +18,9 @@ import webhooks.subscribing
 import webhooks.sweep
 import webhooks.table
 from tests.faults import faults as f
+from tests.faults.actors import executing
 from tests.faults.actors import schedule as s
-from tests.faults.actors.mutant import Mutants
+from tests.faults.actors.mutant import THROTTLED, Mutants
 from tests.faults.mutant import replaced
 from tests.faults.webhooks import invariants as breaks
 from tests.faults.webhooks import play, run
@@ -322,3 +323,11 @@ def _unfair() -> AbstractContextManager[Any]:
 @mutant("a success that is taken for a failure", breaks.ONCE)
 def _doubted() -> AbstractContextManager[None]:
     return replaced(Try, "delivered", property(lambda _: False))
+
+
+@mutant("a queue that gives a throttled message five deliveries", executing.TRIED, focus=THROTTLED)
+def _five_deliveries() -> AbstractContextManager[None]:
+    """A past defect: throttled deliveries counted as tries."""
+    queue = executing.queue_of("NotifyWebhooksFunction")
+    policy = {**queue["RedrivePolicy"], "maxReceiveCount": 5}
+    return replaced(executing, "queue_of", lambda _: {**queue, "RedrivePolicy": policy})

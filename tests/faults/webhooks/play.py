@@ -13,6 +13,8 @@ from tests.faults.webhooks.run import Run
 from tests.faults.webhooks.schedule import Schedule
 
 _EXPIRE = 90 * DAY
+# Less than the queue gives a message.
+_THROTTLED = 3_500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,7 @@ def _live(run: Run) -> None:
     for one in run.plan.subscribers:
         run.spawn(partial(run.subscribe, one))
     run.simulation.run(until=begin)
+    run.may_throttle(_THROTTLED)
     for number, (document, moments) in enumerate(run.plan.notices):
         for moment in moments:
             run.spawn(partial(run.notice, number, document), moment)

@@ -38,8 +38,6 @@ from webhooks.delivering import Deliveries
 COMMAND = "WebhookCommand"
 _TRIES = 6
 _REFUSED = {"InvalidWebhook", "DeliveryBusy"}
-# `notification`.
-_QUEUE = {"receives": 5, "visible_after": 200}
 _MAX_SWEEPS = 300
 _STALE = 5.0
 _STATUS = {
@@ -91,7 +89,7 @@ class Run(shared.Executing):
     def notice(self, number: int, document: Document) -> None:
         """Put a message in the queue; redrive it if it goes to the dead-letter queue."""
         for _ in range(3):
-            if self.received("NotifyWebhooksFunction", f"NotifyWebhooks@{number}", document, **_QUEUE):
+            if self.received("NotifyWebhooksFunction", f"NotifyWebhooks@{number}", document):
                 return
             self.simulation.sleep(self.later.uniform(0, HOUR))
         self.judge.broken(ANSWERS, f"notice {number} is never handled")

@@ -22,7 +22,11 @@ CALL_KINDS = {
 INDEX_KINDS = {STALE_AT: "the index does not show the writes of the last seconds"}
 # Webhooks read no batch of several rows, and run in no state machine.
 _OTHERS = {*shared.READ_KINDS, *shared.MACHINE_CALL_KINDS, *f.STATE_KINDS}
-KINDS = {kind: why for kind, why in shared.kinds({**CALL_KINDS, **INDEX_KINDS}).items() if kind not in _OTHERS}
+KINDS = {
+    kind: why
+    for kind, why in shared.kinds({**CALL_KINDS, **INDEX_KINDS}, shared.ACCOUNT_KINDS).items()
+    if kind not in _OTHERS
+}
 
 
 class Schedule(shared.Schedule):

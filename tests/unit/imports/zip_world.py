@@ -16,7 +16,7 @@ from imports.table import ImportsTable
 from imports.zips import Children, Entries, Unzip, ZipFinalization
 from tests.kit.commands import error
 from tests.kit.engines import in_process_s3
-from tests.kit.import_world import Arns
+from tests.kit.import_world import MOST, Arns
 from tests.unit import dynamodb
 
 START = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -96,14 +96,14 @@ class World:
         return key
 
     def unzip(self, key: ImportKey) -> dict[str, Any]:
-        return Unzip(self.table, self.entries).run(key, START)
+        return Unzip(self.table, self.entries).run(key, START, MOST)
 
     def trigger(self, key: ImportKey, number: int, token: str = "") -> ImportKey:
         """Start a child. Returns it. token: of the waiting state, by default a new one."""
         token = token or uuid.uuid4().hex
         self.stepfunctions.waiting.add(token)
         task = EntryTask(key.tenant_code, key.import_id, number, token)
-        self.children.trigger(task, self.entries, START)
+        self.children.trigger(task, self.entries, START, MOST)
         self.stepfunctions.running.add(task.child.import_id)
         return key.child(number)
 

@@ -124,6 +124,8 @@ def _deleting_all(roll_back: Callable[..., Awaitable[None]]) -> Callable[..., Aw
     async def roll_back_operation(
         name: str, stack_id: str, stack: dict[str, Any], operation: dict[str, Any], **more: Any
     ) -> None:
+        from ministack.core.responses import now_iso
+
         resources = stack.get("_resources", {})
         created = operation.get("created", [])
         failed = [one for one, found in resources.items() if found["ResourceStatus"] == "CREATE_FAILED"]
@@ -133,7 +135,8 @@ def _deleting_all(roll_back: Callable[..., Awaitable[None]]) -> Callable[..., Aw
         finally:
             _rolling_back.reset(token)
         for one, record in stack.get("_rollback_failed", {}).items() if not operation.get("is_update") else ():
-            resources[one] = {**record, "LogicalResourceId": one, "ResourceStatus": "DELETE_FAILED", "Attributes": {}}
+            more = {"LogicalResourceId": one, "ResourceStatus": "DELETE_FAILED", "Timestamp": now_iso()}
+            resources[one] = {"Attributes": {}, **record, **more}
 
     return roll_back_operation
 
