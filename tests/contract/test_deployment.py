@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from botocore.session import get_session
 
 from stepwise.deployment.application import nested
 from stepwise.deployment.templates import load
@@ -41,18 +40,6 @@ def test_guide_lists_retained_resources(resource: str) -> None:
     called = "every table with `DeletionProtectionEnabled`" if protected else f"`{resource}`"
 
     assert called in GUIDE.partition("## Tear down")[2].partition("## Restore")[0]
-
-
-def test_documented_machine_encryption_command_is_in_the_api() -> None:
-    call = get_session().get_service_model("stepfunctions").operation_model("UpdateStateMachine").input_shape.members
-    ((options, settings),) = re.findall(r"update-state-machine (.+?) \\\n +--encryption-configuration (\S+)", GUIDE)
-    given = dict(pair.split("=") for pair in settings.split(","))
-
-    assert {"".join(word.title() for word in name.split("-")) for name in re.findall(r"--([\w-]+)", options)} <= {
-        name[0].upper() + name[1:] for name in call
-    }
-    assert given.keys() <= call["encryptionConfiguration"].members.keys()
-    assert given["type"] in call["encryptionConfiguration"].members["type"].enum
 
 
 @cache

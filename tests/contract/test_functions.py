@@ -59,7 +59,7 @@ ROOT_STACK_NAME = "s" * 40
 MAX_NAMES = {
     "AWS::Serverless::Function": 64,
     "AWS::S3::Bucket": 63,
-    **dict.fromkeys(("AWS::SQS::Queue", "AWS::Serverless::StateMachine"), 80),
+    **dict.fromkeys(("AWS::SQS::Queue", "AWS::StepFunctions::StateMachine"), 80),
 }
 
 every_function = each("function", FUNCTIONS.values(), ids=FUNCTIONS)

@@ -169,10 +169,10 @@ def test_no_resource_depends_on_itself(release: str, leave: bool) -> None:
 
 
 def test_state_machines_call_aliases_and_keep_grants_of_running_executions(first: dict[str, Any]) -> None:
-    for machine, properties in of_type("AWS::Serverless::StateMachine").items():
+    for machine, properties in of_type("AWS::StepFunctions::StateMachine").items():
         before = [value for key, value in properties["DefinitionSubstitutions"].items() if key.endswith("FunctionArn")]
         called = [first[machine]["Properties"]["DefinitionSubstitutions"][key] for key in keys(properties)]
-        allowed = invocable(first[properties["Role"]["Fn::GetAtt"][0]])
+        allowed = invocable(first[properties["RoleArn"]["Fn::GetAtt"][0]])
 
         assert {one["Ref"] for one in called} <= ALIASES
         assert len(called) == len(before)
@@ -183,8 +183,8 @@ def test_leaving_gradual_deployment_keeps_aliases_for_running_executions(release
     left = made(release, leave=True)
 
     assert set(left) >= ALIASES
-    for machine, properties in of_type("AWS::Serverless::StateMachine").items():
-        allowed = invocable(left[properties["Role"]["Fn::GetAtt"][0]])
+    for machine, properties in of_type("AWS::StepFunctions::StateMachine").items():
+        allowed = invocable(left[properties["RoleArn"]["Fn::GetAtt"][0]])
         for key in keys(properties):
             own = properties["DefinitionSubstitutions"][key]
             assert left[machine]["Properties"]["DefinitionSubstitutions"][key] == own

@@ -26,7 +26,7 @@ MAX_LINES = 100
 
 # The dashboard's metrics for every resource of a type.
 SHOWN = {
-    "AWS::Serverless::StateMachine": (
+    "AWS::StepFunctions::StateMachine": (
         "ExecutionsStarted",
         "ExecutionsSucceeded",
         "ExecutionsFailed",

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from idempotency import BusinessError
 from stepwise.deployment.definitions import formatted
+from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
+from tests.kit.iam import HOLDING_TOKENS
 from tests.kit.machine import (
     MACHINES,
     THROTTLED,
@@ -169,12 +171,26 @@ def test_machine_has_a_comment_and_a_timeout(machine: Machine) -> None:
 
 @every_machine
 def test_machine_logs_to_its_own_group_without_its_data(machine: Machine) -> None:
-    logging = machine.properties["Logging"]
+    logging = machine.properties["LoggingConfiguration"]
     (destination,) = logging["Destinations"]
 
     assert logging["Level"] == {"Ref": "StateMachineLogLevel"}
     assert logging["IncludeExecutionData"] is False
     assert arn_of(destination["CloudWatchLogsLogGroup"]["LogGroupArn"]) == f"{machine.name}LogGroup"
+
+
+@each("machine", sorted(HOLDING_TOKENS))
+def test_machine_with_payment_tokens_is_encrypted_with_the_given_key(machine: str) -> None:
+    """Step Functions keeps the key of a machine whose template no longer says how to encrypt it."""
+    configured = MACHINES[machine].properties["EncryptionConfiguration"]
+    key = "arn:aws:kms:us-east-1:000000000000:key/k-1"
+
+    assert Stack().resolve(configured) == {"Type": "AWS_OWNED_KEY"}
+    assert Stack(parameters={"StateMachineKeyArn": key}).resolve(configured) == {
+        "Type": "CUSTOMER_MANAGED_KMS_KEY",
+        "KmsKeyId": key,
+        "KmsDataKeyReusePeriodSeconds": 300,
+    }
 
 
 @every_machine

@@ -11,6 +11,7 @@ import pytest
 
 from stepwise.local.deployment import resources
 from tests.kit.bounded import Threads
+from tests.kit.deployed_stack import Stack
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, still_there
 from tests.kit.template import RESOURCES as DEPLOYED
@@ -27,7 +28,6 @@ SAM = "AWS::Serverless-2016-10-31"
 TRANSFORMED = {
     "AWS::Serverless::Function": "AWS::Lambda::Function",
     "AWS::Serverless::LayerVersion": "AWS::Lambda::LayerVersion",
-    "AWS::Serverless::StateMachine": "AWS::StepFunctions::StateMachine",
 }
 # AWS replaces these on every change.
 REPLACED = {"AWS::Lambda::LayerVersion", "AWS::Lambda::Permission"}
@@ -305,6 +305,29 @@ def test_update_keeps_names_and_state(ours: Account, tmp_path: Path) -> None:
     assert json.loads(ours.ended(execution)["output"]) == "before"
     (listed,) = states.list_executions(stateMachineArn=before["Machine"])["executions"]
     assert listed["executionArn"] == execution
+
+
+def test_machine_has_the_given_key_until_it_is_deployed_without_one(ours: Account) -> None:
+    key = ours.client("kms").create_key()["KeyMetadata"]["Arn"]
+    root = application(ours)
+
+    def encryption(update: bool, **given: str) -> Any:
+        configured = Stack(parameters=given).resolve(DEPLOYED["OrderSaga"]["Properties"]["EncryptionConfiguration"])
+        resources = {
+            name: {"Type": KINDS[name][0], "Properties": dict(KINDS[name][1])} for name in ("Queue", "Role", "Machine")
+        }
+        resources["Machine"]["Properties"]["EncryptionConfiguration"] = configured
+        assert root.deploy(child(resources, _ref("Machine")), update=update).endswith("E_COMPLETE")
+        return ours.client("stepfunctions").describe_state_machine(stateMachineArn=root.given)[
+            "encryptionConfiguration"
+        ]
+
+    assert encryption(False, StateMachineKeyArn=key) == {
+        "type": "CUSTOMER_MANAGED_KMS_KEY",
+        "kmsKeyId": key,
+        "kmsDataKeyReusePeriodSeconds": 300,
+    }
+    assert encryption(True) == {"type": "AWS_OWNED_KEY"}
 
 
 def test_every_type_in_the_templates_can_be_updated() -> None:

@@ -25,7 +25,7 @@ _PSEUDO = {
 }
 _ARNS = {
     "AWS::Serverless::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
-    "AWS::Serverless::StateMachine": "arn:aws:states:{region}:{account}:stateMachine:{name}",
+    "AWS::StepFunctions::StateMachine": "arn:aws:states:{region}:{account}:stateMachine:{name}",
     "AWS::SNS::Topic": "arn:aws:sns:{region}:{account}:{name}",
     "AWS::SQS::Queue": "arn:aws:sqs:{region}:{account}:{name}",
     "AWS::DynamoDB::Table": "arn:aws:dynamodb:{region}:{account}:table/{name}",
@@ -35,7 +35,7 @@ _ARNS = {
     "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
 }
 # `!Ref` returns the ARN of these, and the name of others.
-_REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
+_REF_IS_ARN = {"AWS::StepFunctions::StateMachine", "AWS::SNS::Topic"}
 _NOT_FOR_CREATION = {
     *("TimeToLiveSpecification", "SSESpecification", "PointInTimeRecoverySpecification", "Tags"),
     "DeletionProtectionEnabled",

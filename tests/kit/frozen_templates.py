@@ -17,7 +17,7 @@ from tests.kit.template import TEMPLATE, listed
 
 type Body = dict[str, Any]
 
-_FUNCTION, _MACHINE = "AWS::Serverless::Function", "AWS::Serverless::StateMachine"
+_FUNCTION, _MACHINE = "AWS::Serverless::Function", "AWS::StepFunctions::StateMachine"
 # Resources with a name, which name others by their use.
 _USERS = {_FUNCTION, _MACHINE, "AWS::SQS::Queue", "AWS::SNS::Topic"}
 # Properties that name a resource or its owner; the first one present counts.

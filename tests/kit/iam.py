@@ -63,15 +63,21 @@ def needed_by_lambda(function: Function, stack: Stack) -> set[Permission]:
 def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
     """The permissions that a state machine needs for tasks, log and traces. Raises NotKnown."""
     machine = replace(MACHINES[name], definition=stack.definition(name))
-    needed = {Permission(action, "*") for action in LOG_DELIVERY if "Logging" in machine.properties}
-    needed |= {Permission(action, "*") for action in (*TRACING, *SAMPLING) if "Tracing" in machine.properties}
+    needed = {Permission(action, "*") for action in LOG_DELIVERY if "LoggingConfiguration" in machine.properties}
+    needed |= {
+        Permission(action, "*") for action in (*TRACING, *SAMPLING) if "TracingConfiguration" in machine.properties
+    }
     for state, task in machine.tasks():
         integration = task["Resource"].removesuffix(".waitForTaskToken")
         if integration not in _INTEGRATIONS:
             raise NotKnown(f"say in tests/kit/iam.py what {integration} of {state} needs")
         needed |= _INTEGRATIONS[integration](task["Parameters"], stack)
     for state in machine.states.values():
-        needed |= _needed_by_map(stack.resolve(machine.properties["Name"]), state) if "ItemReader" in state else set()
+        needed |= (
+            _needed_by_map(stack.resolve(machine.properties["StateMachineName"]), state)
+            if "ItemReader" in state
+            else set()
+        )
     return needed | (_with_key(stack, "kms:Decrypt", "kms:GenerateDataKey") if name in HOLDING_TOKENS else set())
 
 

@@ -34,7 +34,7 @@ class Machine:
     @property
     def log_group(self) -> str | None:
         """The logical id of its log group."""
-        (destination,) = self.properties["Logging"]["Destinations"]
+        (destination,) = self.properties["LoggingConfiguration"]["Destinations"]
         return arn_of(destination["CloudWatchLogsLogGroup"]["LogGroupArn"])
 
     def tasks(self) -> Iterator[tuple[str, State]]:
@@ -56,12 +56,12 @@ def inner(state: State) -> list[Mapping[str, Any]]:
 
 
 def _machine(name: str, properties: Mapping[str, Any]) -> Machine:
-    path = (PATH.parent / properties["DefinitionUri"]).resolve()
+    path = (PATH.parent / properties["DefinitionS3Location"]).resolve()
     return Machine(name, path, properties, read_json(path))
 
 
 MACHINES: dict[str, Machine] = {
-    name: _machine(name, properties) for name, properties in of_type("AWS::Serverless::StateMachine").items()
+    name: _machine(name, properties) for name, properties in of_type("AWS::StepFunctions::StateMachine").items()
 }
 
 

@@ -20,7 +20,7 @@ STATEFUL = {
     "AWS::SNS::Topic",
     "AWS::SQS::Queue",
     "AWS::SecretsManager::Secret",
-    "AWS::Serverless::StateMachine",
+    "AWS::StepFunctions::StateMachine",
 }
 
 type Resources = Mapping[str, Mapping[str, Any]]

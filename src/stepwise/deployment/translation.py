@@ -9,7 +9,7 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.utils.py27hash_fix import to_py27_compatible_template, undo_mark_unicode_str_in_template
 
-from .templates import FUNCTION, NESTED, Template, of_type
+from .templates import DEFINITION, FUNCTION, MACHINE, NESTED, Template, of_type
 
 # Where the translator expects the packages that `sam deploy` uploads.
 _UPLOADED = {
@@ -30,6 +30,10 @@ def uploaded(template: Template, place: str = _PLACE) -> Template:
         for name, properties in of_type(template, kind).items():
             if not str(properties.get(field)).startswith(("s3://", "https://", "http://")):
                 properties[field] = f"{place}{name}"
+    bucket, _, prefix = place.removeprefix("s3://").partition("/")
+    for name, properties in of_type(template, MACHINE).items():
+        if isinstance(properties.get(DEFINITION), str):
+            properties[DEFINITION] = {"Bucket": bucket, "Key": f"{prefix}{name}"}
     return template
 
 

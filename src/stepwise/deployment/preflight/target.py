@@ -13,13 +13,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from stepwise.deployment.application import flat
 from stepwise.deployment.stages import Deployed, Stage, deployed, stage_of
-from stepwise.deployment.templates import Template, of_type
+from stepwise.deployment.templates import DEFINITION, MACHINE, Template, of_type
 from stepwise.deployment.translation import translated
 from stepwise.local.emulator.emulator import ROOT
 
 from .resolve import Resolver
 
-_MACHINE = "AWS::Serverless::StateMachine"
 # Account number in ARNs, if the account is unknown.
 _ANY_ACCOUNT = "123456789012"
 
@@ -89,9 +88,9 @@ def definitions(template: Template, resolver: Resolver, folder: Path) -> Iterato
 
     folder: the template's folder.
     """
-    resolved = resolver.resources("AWS::StepFunctions::StateMachine")
-    for name, properties in of_type(template, _MACHINE).items():
-        text = (folder / properties["DefinitionUri"]).read_text()
+    resolved = resolver.resources(MACHINE)
+    for name, properties in of_type(template, MACHINE).items():
+        text = (folder / properties[DEFINITION]).read_text()
         for key, value in resolved[name].get("DefinitionSubstitutions", {}).items():
             text = text.replace(f"${{{key}}}", str(value))
         yield name, json.dumps(json.loads(text))

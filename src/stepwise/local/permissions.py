@@ -17,8 +17,9 @@ from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
+from urllib.parse import urlsplit
 
-from stepwise.local.project import ROOT
+from .project import ROOT
 
 OPERATIONS = ("create", "read", "update", "delete")
 
@@ -63,6 +64,8 @@ _CONTEXT = {
     "iam:*RolePolicy": {"iam:PermissionsBoundary": "{PermissionsBoundary}", "iam:PolicyARN": "{ManagedPolicyArns}"},
     "iam:CreateRole": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
     "iam:PutRolePermissionsBoundary": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
+    "kms:Decrypt": {"kms:ViaService": "states.{region}.amazonaws.com"},
+    "kms:GenerateDataKey": {"kms:ViaService": "states.{region}.amazonaws.com"},
     "lambda:*EventSourceMapping": {
         "lambda:FunctionArn": "arn:{partition}:lambda:{region}:{account}:function:{function}"
     },
@@ -91,12 +94,11 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a stack is deployed, by which role, and the bucket that its packages are in."""
+    """Where a stack is deployed. role: the ARN of the role that deploys it."""
 
     region: str
     account: str
     role: str
-    packages: str
     partition: str = "aws"
 
 
@@ -281,8 +283,8 @@ _TYPES = {
     ),
     "AWS::StepFunctions::StateMachine": _Type(
         ("arn:{partition}:states:{region}:{account}:stateMachine:{name}",),
-        {"iam:PassRole": "{passed}", "s3:*": _PACKAGE},
-        {"EncryptionConfiguration": "kms:*", "Version": "s3:GetObjectVersion"},
+        {"iam:PassRole": "{passed}", "s3:*": _PACKAGE, "kms:*": "{key}"},
+        {"KmsKeyId": "kms:*", "Version": "s3:GetObjectVersion"},
     ),
 }
 
@@ -357,8 +359,9 @@ def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict
         "account": place.account,
         "function": str(properties.get("FunctionName", name)).partition(":function:")[2]
         or properties.get("FunctionName", name),
+        "key": properties.get("EncryptionConfiguration", {}).get("KmsKeyId", []),
         "name": name,
-        "packages": place.packages,
+        "packages": [*_packages(body)],
         "partition": place.partition,
         "passed": next((properties[role] for role in roles if role in properties), ""),
         "queues": [str(queue).rpartition("/")[2] for queue in properties.get("Queues", [])],
@@ -367,6 +370,15 @@ def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict
         "role": place.role,
     }
     return {key: value if isinstance(value, list) else [str(value)] for key, value in (properties | named).items()}
+
+
+def _packages(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the bucket of a resource's package, if there is one."""
+    for name in ("Code", "Content", "DefinitionS3Location"):
+        if isinstance(body.get(name), Mapping):
+            yield from (body[name][key] for key in ("S3Bucket", "Bucket") if key in body[name])
+    if "TemplateURL" in body:
+        yield urlsplit(body["TemplateURL"]).path.split("/")[1]
 
 
 def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:
