@@ -5,9 +5,11 @@ The row says what is true, never a guess.
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from idempotency import StateConflict
 from runtime.machine import RUNNING, SUCCEEDED, Execution, Machine
 from runtime.streams import Record, images
 from runtime.sweep import Sweep, in_turns
@@ -108,7 +110,19 @@ class Recovery:
             return "started"
         if status == RUNNING:
             return "running"
-        return "ended" if self.end(application_id, status, at) else "finalizing"
+        if self.end(application_id, status, at):
+            return "ended"
+        self._hand_over(application_id, at)
+        return "finalizing"
+
+    def _hand_over(self, application_id: str, at: datetime) -> None:
+        """List an undecided application whose setup has succeeded, so that the sweep of setups decides it.
+
+        The setup has approved it; a restore has taken that back.
+        """
+        if self.setup.status(application_id) == SUCCEEDED:
+            with suppress(StateConflict):
+                self.applications.begin(application_id, at)
 
 
 def _chosen(found: Sequence[Application], at: datetime) -> list[Application]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from entities.command import Attempt, Key
+from entities.command import Attempt, Decision, Key
 from entities.errors import NotBlocked
 from entities.gate import Gates
 from entities.lagging import LAGGING_SINCE
@@ -140,8 +140,19 @@ class Recovery:
             self.machine.wake(state.command.tokens)
             return "woken"
         # A version that has finished since the gate was read is left alone.
+        if execution.status == SUCCEEDED:
+            return self._renewed(attempt, at)
         error = error_of(execution.status, execution.error, execution.cause)
         return "ended" if gates.ended(attempt, error, at) else "moving"
+
+    def _renewed(self, attempt: Attempt, at: datetime) -> str:
+        """Start another attempt: a version that a restore has lost took the name of this one's execution."""
+        decision = Decision("retry", "sweep", "an execution of this name has succeeded", at.isoformat())
+        renewed = self.turns.gates.renew(attempt, decision)
+        if renewed is None:
+            return "moving"
+        _start(self.machine, renewed)
+        return "started"
 
 
 def error_of(status: str, error: str | None, cause: str | None) -> dict[str, str]:

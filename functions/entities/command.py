@@ -52,7 +52,7 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """Name of the execution; at most 62 characters. A name is never used twice, because versions only grow."""
+        """Name of the execution; at most 62 characters. Only a restore lets versions, and so names, come again."""
         digest = hashlib.sha256(f"{self.key.pk}\n{self.key.sk}".encode()).hexdigest()
         return f"{digest[:40]}-{self.version}-{self.number}"
 

@@ -7,6 +7,7 @@
 | finish(n)  | gate.finished n-1 -> n, dead without n; data; history of the replaced row; command n: finished      |
 | ended(n)   | command n, if it is its attempt: <state>:FAILED; gate: dead with n if finished < n                  |
 | retry(n)   | gate: dead without n, if n is in it and finished < n; command n: attempt + 1                        |
+| renew(n)   | command n: attempt + 1, if finished = n-1 and n is not in dead                                       |
 | skip(n)    | gate.finished n-1 -> n, dead without n, if n is in it; command n: skipped                           |
 
 `finished` only grows, so once a read shows that a turn has come, that stays true until the version has ended. Reads
@@ -121,6 +122,13 @@ class Gates:
                 raise self.conflict(key, f"version {version} has ended, and the gate does not know it", at)
         if not retried:
             raise NotBlocked(f"{key.sk}: no version has ended without finishing")
+
+    def renew(self, attempt: Attempt, decision: Decision) -> Attempt | None:
+        """Make a new attempt of the version whose turn it is. None if it is not the newest attempt, or has ended."""
+        actions = [self.rows.still_undecided(attempt, decision.at), self.rows.again(attempt, decision)]
+        if self.write(actions) is not None:
+            return None
+        return Attempt(attempt.key, attempt.version, attempt.number + 1)
 
     def skip(
         self, key: Key, by: str, reason: str, at: datetime, lifetime: Callable[[str], int], version: int | None = None

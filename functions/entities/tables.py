@@ -154,6 +154,15 @@ class Rows:
             values={"version": attempt.version, "alone": frozenset({attempt.version})},
         )
 
+    def still_undecided(self, attempt: Attempt, at: str) -> Action:
+        """Touch the gate, if it is the attempt's turn and n is not dead."""
+        return self._gate(
+            attempt.key,
+            "#finished = :previous AND NOT contains(#dead, :version)",
+            assign={"updated_at": at},
+            values={"previous": attempt.version - 1, "version": attempt.version},
+        )
+
     def turn(self, attempt: Attempt) -> Action:
         """Check that it is the attempt's turn."""
         return self._check(attempt.key, "#finished = :previous", attempt.version - 1)

@@ -107,7 +107,7 @@ def skip(
 
 @app.command()
 def rebuild(
-    target: Annotated[str, typer.Argument(help=f"{', '.join(sorted(targets.TARGETS))}; with --key, also gate.")],
+    target: Annotated[str, typer.Argument(help=f"{', '.join(sorted(targets.TARGETS))}, or gate.")],
     key_name: Annotated[str, typer.Option("--key", metavar="KEY", help="Only this key: TENANT_CODE/SK.")] = "",
 ) -> None:
     """Bring a target to the data of one key or of all, while commands go on. Exits with 1 if a key failed."""

@@ -54,6 +54,11 @@ def listed(
     ]
 
 
+def names(stack: Stack, output: str, status: str, since: datetime) -> Iterator[str]:
+    """Yield the names of all executions with a status that started since then, newest first."""
+    return (one["name"] for one in _since(_pages(stack, output, status), since))
+
+
 def failed(stack: Stack, output: str, since: datetime | None = None, last: int = _MAX) -> list[Run]:
     """Return unsuccessful executions, newest first; by default of a week, because their cause expires later."""
     since = since or datetime.now(UTC) - RECENT

@@ -51,15 +51,21 @@ def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
 
 
 def rebuild_all(stack: Stack, tables: Tables, name: str, progress: Callable[[int], None]) -> tuple[int, list[Failed]]:
-    """Bring a target up to the data of every key that has it. Returns how many were rebuilt, and those that failed.
+    """Bring a target up to the data of every key that has it, or every gate up to its rows.
 
+    Returns how many were rebuilt, and those that failed.
     progress: called with how many more keys are done. A second run repeats only reads. Raises NoSuchTarget.
     """
     done, failed = 0, list[Failed]()
-    one = partial(_rebuilt, Rebuild(stack.dynamodb, tables), name, _target(stack, name))
+    if name == GATE:
+        one, found = partial(rebuild, stack, tables, name=GATE), keys_with_rows(stack, tables)
+    else:
+        target = _target(stack, name)
+        one = partial(Rebuild(stack.dynamodb, tables).run, name=name, target=target, at=datetime.now(UTC))
+        found = keys(stack, tables, name)
     with ThreadPoolExecutor(_WORKERS) as pool:
-        for batch in batched(keys(stack, tables, name), _BATCH, strict=False):
-            failed += filter(None, pool.map(one, batch))
+        for batch in batched(found, _BATCH, strict=False):
+            failed += filter(None, pool.map(partial(_failure, one), batch))
             done += len(batch)
             progress(len(batch))
     return done - len(failed), failed
@@ -79,9 +85,23 @@ def keys(stack: Stack, tables: Tables, name: str) -> Iterator[Key]:
                 yield Key(item["pk"]["S"], item["sk"]["S"])
 
 
-def _rebuilt(rebuild: Rebuild, name: str, target: Target, key: Key) -> Failed | None:
+def keys_with_rows(stack: Stack, tables: Tables) -> Iterator[Key]:
+    """Yield every key that has a row of data or of a command, once, even if it has no gate."""
+    seen = set[Key]()
+    for table in (tables.data, tables.commands):
+        pages = stack.dynamodb.get_paginator("scan").paginate(
+            TableName=table, ProjectionExpression="pk, sk", ConsistentRead=True
+        )
+        for item in (item for page in pages for item in page["Items"]):
+            key = Key(item["pk"]["S"], item["sk"]["S"].partition("@")[0])
+            if key not in seen:
+                seen.add(key)
+                yield key
+
+
+def _failure(rebuild: Callable[..., int], key: Key) -> Failed | None:
     try:
-        rebuild.run(key, name, target, datetime.now(UTC))
+        rebuild(key=key)
     except Exception as error:
         # No error of one key may stop the others.
         return Failed(key, f"{type(error).__name__}: {error}")

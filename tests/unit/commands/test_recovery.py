@@ -9,6 +9,7 @@ import pytest
 from commands.projection import Projection
 from commands.recovery import Recovery, error_of
 from commands.requests import parse_ended, parse_retry
+from entities.command import Decision
 from entities.errors import InvalidCommand
 from entities.lagging import Lagging
 from entities.types import EntityType, Policy, Types
@@ -58,14 +59,6 @@ def test_advanced_gate_wakes_the_version_whose_turn_has_come(world: World) -> No
     assert world.machines.answered == {"token": "{}"}
 
 
-def test_waking_twice_ignores_a_dead_token(world: World) -> None:
-    before = parked(world)
-    for _ in range(2):
-        follow(world, before, image(world, "gates"))
-
-    assert len(world.machines.answered) == 1
-
-
 def test_publishing_wakes_no_version(world: World) -> None:
     parked(world)
     before = image(world, "gates")
@@ -103,21 +96,6 @@ def test_blocked_key_is_logged(world: World, caplog: pytest.LogCaptureFixture) -
     follow(world, before, image(world, "gates"))
 
     assert [(line.message, vars(line)["sk"]) for line in caplog.records] == [("key is blocked", "ORDER#order123@1")]
-
-
-def test_type_may_skip_dead_versions_at_their_turn(skipping: World) -> None:
-    world = skipping
-    for version in (1, 2):
-        world.publish(order(version))
-    world.die(2)
-    follow(world, None, image(world, "gates"))
-    assert world.gate().finished == 0
-    world.finish(1)
-    for _ in range(2):
-        follow(world, None, image(world, "gates"))
-
-    assert world.gate().finished == 2
-    assert world.command(2)["decisions"][0]["by"] == "policy"
 
 
 def test_stream_batch_stops_at_its_first_failure() -> None:
@@ -234,13 +212,27 @@ def test_sweep_starts_an_unstarted_retry(world: World) -> None:
     assert world.attempt(1, 2).name in world.machines.executions
 
 
-def test_sweep_ends_a_version_that_succeeded_before_its_tables_were_restored(world: World) -> None:
+def test_sweep_renews_a_version_that_succeeded_before_its_tables_were_restored(world: World) -> None:
     world.publish(order())
-    world.start(world.attempt(1))
-    world.machines.executions[world.attempt(1).name]["status"] = "SUCCEEDED"
+    for number in (1, 2):
+        world.start(world.attempt(1, number))
+        world.machines.executions[world.attempt(1, number).name]["status"] = "SUCCEEDED"
 
-    assert sweep(world)["ended"] == 1
-    assert sweep(world)["blocked"] == 1
+    assert (sweep(world)["started"], sweep(world)["started"], sweep(world)["woken"]) == (1, 1, 1)
+    assert world.machines.executions[world.attempt(1, 3).name]["status"] == "RUNNING"
+    assert (world.command(1)["attempt"], world.gate().dead) == (3, frozenset())
+
+
+def test_version_that_ended_meanwhile_is_not_renewed(world: World) -> None:
+    world.publish(order())
+    decision = Decision("retry", "sweep", "why", START.isoformat())
+    world.die(1)
+    assert world.gates.renew(world.attempt(1), decision) is None
+    list(world.gates.retry(world.gate().key, "me", "why", START))
+    assert world.gates.renew(world.attempt(1), decision) is None
+    world.finish(1, number=2)
+
+    assert world.gates.renew(world.attempt(1, 2), decision) is None
 
 
 def test_sweep_skips_by_policy(skipping: World) -> None:

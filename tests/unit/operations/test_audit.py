@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from idempotency import StoreUnavailable
+from idempotency import Step, StepStore, StoreUnavailable
 from idempotency.dynamodb import Action, transact
 from idempotency.saga.sweep import SweepIncomplete
 from ordering import audit as auditing
@@ -29,7 +29,30 @@ from tests.unit.ordering.test_task import Context
 
 NOW = datetime.now(UTC)
 SINCE = NOW - timedelta(days=8)
+SAGA = "arn:aws:states:r:1:stateMachine:order-saga"
 ORDERS, PAYMENTS, INVENTORY, RECORDS = "OrdersTable", "PaymentsTable", "InventoryTable", "IdempotencyTable"
+
+
+class Sagas:
+    """The executions of the saga, newest first: the part of Step Functions that an audit calls."""
+
+    def __init__(self) -> None:
+        self.succeeded: list[tuple[str, str, datetime]] = []
+
+    def add(self, order_id: str, *, name: str = "", at: datetime = NOW) -> None:
+        """Add an execution that succeeded."""
+        self.succeeded.append((name or order_id, json.dumps(good_order(order_id)), at))
+
+    def get_paginator(self, _: str) -> "Sagas":
+        return self
+
+    def paginate(self, *, stateMachineArn: str, statusFilter: str, **_: Any) -> list[Any]:
+        assert (stateMachineArn, statusFilter) == (SAGA, "SUCCEEDED")
+        return [{"executions": [{"name": name, "startDate": at}]} for name, _, at in self.succeeded]
+
+    def describe_execution(self, *, executionArn: str) -> dict[str, Any]:
+        (found,) = [one for one in self.succeeded if one[0] == executionArn.rpartition(":")[2]]
+        return {"status": "SUCCEEDED", "startDate": found[2], "input": found[1]}
 
 
 class Shop:
@@ -44,8 +67,10 @@ class Shop:
             RECORDS: dynamodb.new_table(self.client),
         }
         any_session: Any = None
-        self.stack = Stack(any_session, None, {**self.tables, "StepTables": json.dumps(self.tables)})
-        self.stack._clients["dynamodb"] = self.client
+        outputs = {**self.tables, "StepTables": json.dumps(self.tables), "OrderSagaArn": SAGA}
+        self.stack = Stack(any_session, None, outputs)
+        self.sagas = Sagas()
+        self.stack._clients.update(dynamodb=self.client, stepfunctions=self.sagas)
         self.orders = OrdersTable(self.tables[ORDERS])
         self.payments = PaymentsTable(self.tables[PAYMENTS])
         self.inventory = InventoryTable(self.tables[INVENTORY])
@@ -192,6 +217,19 @@ def test_lost_order_is_found_at_any_age(shop: Shop) -> None:
     shop.lose(ORDERS, "o-1")
 
     assert {order_id for order_id, _ in shop.found(since=datetime.now(UTC))} == {"o-1"}
+
+
+def test_order_that_a_restore_lost_is_found_until_it_is_recovered(shop: Shop) -> None:
+    shop.sagas.add("o-1")
+    shop.sagas.add("lost")
+    shop.sagas.add("also-lost", name="by-hand")
+    shop.sagas.add("good-1", name="by-hand-too")
+    shop.sagas.add("old", at=SINCE - timedelta(seconds=1))
+    assert [order_id for order_id, _ in shop.found()] == ["lost", "also-lost"]
+
+    step = Step("lost", "ProcessOrder", good_order("lost"), "r-1", NOW)
+    StepStore(shop.client, shop.tables[RECORDS]).compensate(step, undo=[], absence=[])
+    assert [order_id for order_id, _ in shop.found()] == ["also-lost"]
 
 
 def test_order_confirmed_between_two_reads_is_not_listed(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from entities.command import Key
 from entities.errors import InvalidCommand, NotBlocked, TargetUnavailable, VersionGap
 from entities.lagging import Lagging
 from entities.registered import TYPES
+from entities.state import Gate
 from entities.types import Types
 from idempotency import BusinessError
 from stepwise.operations import commands, targets
@@ -257,6 +258,23 @@ def test_rebuilt_target_has_every_key_of_its_types(desk: Desk) -> None:
     assert targets.rebuild_all(desk.stack, desk.world.tables, "products", done.append) == (2, [])
     assert sum(done) == 2
     assert desk.view().shown == {"products": 1, "catalog": 0}
+
+
+def test_every_gate_is_rebuilt_even_if_it_is_lost(desk: Desk) -> None:
+    tables, client = desk.world.tables, desk.world.client
+    for command in (product(mode="sync"), product(2, mode="sync"), product(**OTHER), order(mode="sync")):
+        desk.world.publish(command)
+    before = {(gate.key, gate.published, gate.finished) for gate in gates(desk)}
+    for item in client.scan(TableName=tables.gates)["Items"]:
+        client.delete_item(TableName=tables.gates, Key={name: item[name] for name in ("pk", "sk")})
+
+    assert targets.rebuild_all(desk.stack, tables, "gate", lambda _: None) == (3, [])
+    assert {(gate.key, gate.published, gate.finished) for gate in gates(desk)} == before
+    assert {gate.key for gate in gates(desk) if gate.pending} == {Key(KEY.pk, OTHER["sk"])}
+
+
+def gates(desk: Desk) -> list[Gate]:
+    return [Gate.of(item) for item in desk.world.client.scan(TableName=desk.world.tables.gates)["Items"]]
 
 
 def test_key_that_cannot_be_rebuilt_is_counted(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

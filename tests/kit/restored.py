@@ -1,0 +1,88 @@
+"""Tables of a local stack, taken back to an earlier time.
+
+A restored table takes the place of its original under another name and with a new stream. Here it is the content that
+changes, while the table has no stream: the names stay, and nobody sees the restored rows as changes.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import batched
+from typing import Any
+
+from stepwise import STACK_NAME
+from stepwise.operations.stack import Stack
+
+# Attributes of a mapping that a call of CreateEventSourceMapping takes unchanged.
+_KEPT = (
+    *("BatchSize", "BisectBatchOnFunctionError", "DestinationConfig", "FilterCriteria", "FunctionResponseTypes"),
+    *("MaximumBatchingWindowInSeconds", "MaximumRecordAgeInSeconds", "MaximumRetryAttempts", "ParallelizationFactor"),
+)
+_AT_ONCE = 25
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All tables of a stack, each under its logical id."""
+
+    stack: Stack
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        return dict(self.stack.resources(STACK_NAME, "AWS::DynamoDB::Table"))
+
+    def copy(self, moment: str) -> None:
+        """Restore every table, as it is now, to a table of its own. moment: names the copies."""
+        for name in self.names.values():
+            self.stack.dynamodb.restore_table_to_point_in_time(
+                SourceTableName=name, TargetTableName=_copy(name, moment), UseLatestRestorableTime=True
+            )
+
+    def take_back(self, tables: Iterable[str], moment: str) -> None:
+        """Give tables the content of their copies, and each an empty stream, which its functions then read."""
+        for name in (self.names[table] for table in tables):
+            described = self.stack.dynamodb.describe_table(TableName=name)["Table"]
+            stream = described.get("StreamSpecification")
+            if stream:
+                self._update(name, {"StreamEnabled": False})
+            self._replace(name, [key["AttributeName"] for key in described["KeySchema"]], _copy(name, moment))
+            if stream:
+                after = self._update(name, stream)
+                self._follow(described["LatestStreamArn"], after["LatestStreamArn"])
+
+    def _update(self, name: str, stream: Any) -> Any:
+        return self.stack.dynamodb.update_table(TableName=name, StreamSpecification=stream)["TableDescription"]
+
+    def _replace(self, name: str, key: Iterable[str], copy: str) -> None:
+        restored = {_key(item, key): item for item in self._items(copy)}
+        gone = {_key(item, key): item for item in self._items(name)}.keys() - restored.keys()
+        writes: list[Any] = [{"DeleteRequest": {"Key": json.loads(one)}} for one in gone]
+        writes += [{"PutRequest": {"Item": item}} for item in restored.values()]
+        for some in batched(writes, _AT_ONCE, strict=False):
+            self.stack.dynamodb.batch_write_item(RequestItems={name: [*some]})
+
+    def _items(self, name: str) -> Iterator[Any]:
+        for page in self.stack.dynamodb.get_paginator("scan").paginate(TableName=name, ConsistentRead=True):
+            yield from page["Items"]
+
+    def _follow(self, old: str, new: str) -> None:
+        """Replace the mappings of a stream, as CloudFormation does when its ARN changes."""
+        functions = self.stack.client("lambda")
+        for mapping in functions.list_event_source_mappings(EventSourceArn=old)["EventSourceMappings"]:
+            settings = {name: mapping[name] for name in _KEPT if name in mapping}
+            functions.delete_event_source_mapping(UUID=mapping["UUID"])
+            functions.create_event_source_mapping(
+                EventSourceArn=new,
+                FunctionName=mapping["FunctionArn"],
+                StartingPosition=mapping["StartingPosition"],
+                **settings,
+            )
+
+
+def _copy(name: str, moment: str) -> str:
+    return f"{name}-{moment}"
+
+
+def _key(item: Mapping[str, Any], names: Iterable[str]) -> str:
+    return json.dumps({name: item[name] for name in names})
