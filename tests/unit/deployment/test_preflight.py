@@ -15,7 +15,7 @@ from botocore.stub import ANY, Stubber
 
 from benchmarks import results
 from stepwise.deployment.application import files
-from stepwise.deployment.preflight import change_set, policies, protection, quotas, template
+from stepwise.deployment.preflight import change_set, policies, protection, quotas, stage_name, template
 from stepwise.deployment.preflight.__main__ import main
 from stepwise.deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
 from stepwise.deployment.preflight.resolve import Unresolved
@@ -420,6 +420,30 @@ def test_bucket_that_sam_cannot_create_is_reported(monkeypatch: pytest.MonkeyPat
     assert examined("", lambda: change_set.examine(target, make=True)).not_reached == "sam package: AccessDenied"
 
 
+# The name of the stack
+
+
+def test_stacks_that_a_pattern_matches_too_are_listed() -> None:
+    target = account()
+    standing = {"CreationTime": "2026-01-01", "StackStatus": "CREATE_COMPLETE"}
+    nested = {**standing, "StackName": "new-Ordering-1A2B3C4D5E6F", "ParentId": "x"}
+    deleted = {**standing, "StackName": "new-deleted", "StackStatus": "DELETE_COMPLETE"}
+    roots = [{**standing, "StackName": name} for name in ("new", "new-dev", "news", "deploy-new")]
+    target.says("cloudformation", "list_stacks", {"StackSummaries": [*roots, nested, deleted]})
+
+    part = examined("", lambda: stage_name.examine(target))
+
+    assert (part.not_reached, verdicts(part)) == (None, {"new": Verdict.OK, "new-dev": Verdict.LOOK})
+
+
+def test_name_that_cloudformation_cuts_needs_a_look() -> None:
+    target = account()
+    target.__dict__["stack_name"] = "x" * 24
+    target.says("cloudformation", "list_stacks", {"StackSummaries": []})
+
+    assert verdicts(examined("", lambda: stage_name.examine(target))) == {"x" * 24: Verdict.LOOK}
+
+
 # The protection of tables
 
 
@@ -487,6 +511,7 @@ def test_part_that_is_left_out_does_not_run(
     assert main(["new", "--skip", "roles quotas"]) == 0
     assert [title.partition(",")[0] for title in ran] == [
         "Template",
+        "Name of the stack",
         "Change set",
         "Protection of tables",
         "State machines",
