@@ -511,6 +511,7 @@ def test_part_that_is_left_out_does_not_run(
     assert main(["new", "--skip", "roles quotas"]) == 0
     assert [title.partition(",")[0] for title in ran] == [
         "Template",
+        "Name of the stack",
         "Change set",
         "Protection of tables",
         "State machines",
