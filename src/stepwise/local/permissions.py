@@ -17,8 +17,9 @@ from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
+from urllib.parse import urlsplit
 
-from stepwise.local.project import ROOT
+from .project import ROOT
 
 OPERATIONS = ("create", "read", "update", "delete")
 
@@ -93,12 +94,11 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a stack is deployed, by which role, and the bucket that its packages are in."""
+    """Where a stack is deployed. role: the ARN of the role that deploys it."""
 
     region: str
     account: str
     role: str
-    packages: str
     partition: str = "aws"
 
 
@@ -107,13 +107,14 @@ class _Type:
     """What the schema of a resource type leaves out.
 
     arns: the resource's. elsewhere: ARNs of actions on something else. only_for: actions that only one property needs.
-    also: actions that a property needs as well. A property may be nested.
+    also: actions that a property needs as well. A property may be nested. tagged: the tags tell which stack's it is.
     """
 
     arns: tuple[str, ...]
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     only_for: Mapping[str, str] = field(default_factory=dict)
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tagged: bool = False
 
 
 _FUNCTION = _Type(("arn:{partition}:lambda:{region}:{account}:function:{function}",))
@@ -181,7 +182,9 @@ _TYPES = {
         },
     ),
     "AWS::KMS::Key": _Type(
-        ("arn:{partition}:kms:{region}:{account}:key/{name}",), only_for={"Enabled": "kms:EnableKey kms:DisableKey"}
+        ("arn:{partition}:kms:{region}:{account}:key/{name}",),
+        only_for={"Enabled": "kms:EnableKey kms:DisableKey"},
+        tagged=True,
     ),
     "AWS::Lambda::Alias": _Type(
         _FUNCTION.arns,
@@ -280,6 +283,7 @@ _TYPES = {
         only_for={
             "ReplicaRegions": "secretsmanager:ReplicateSecretToRegions secretsmanager:RemoveRegionsFromReplication"
         },
+        tagged=True,
     ),
     "AWS::StepFunctions::StateMachine": _Type(
         ("arn:{partition}:states:{region}:{account}:stateMachine:{name}",),
@@ -302,7 +306,10 @@ def needed(
     relevant = described.only_for.keys() | described.also.keys()
     for action in _actions(kind, frozenset(relevant.intersection(_keys(body))), operations):
         for arn in _checked(kind, action):
-            found |= {Permission(action, resource, _context(action, values)) for resource in _filled(arn, values)}
+            context = _context(action, values) | (
+                _tags(body) if described.tagged and ":Create" not in action else set()
+            )
+            found |= {Permission(action, resource, context) for resource in _filled(arn, values)}
     return found
 
 
@@ -361,7 +368,7 @@ def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict
         or properties.get("FunctionName", name),
         "key": properties.get("EncryptionConfiguration", {}).get("KmsKeyId", []),
         "name": name,
-        "packages": place.packages,
+        "packages": [*_packages(body)],
         "partition": place.partition,
         "passed": next((properties[role] for role in roles if role in properties), ""),
         "queues": [str(queue).rpartition("/")[2] for queue in properties.get("Queues", [])],
@@ -370,6 +377,15 @@ def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict
         "role": place.role,
     }
     return {key: value if isinstance(value, list) else [str(value)] for key, value in (properties | named).items()}
+
+
+def _packages(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the bucket of a resource's package, if there is one."""
+    for name in ("Code", "Content", "DefinitionS3Location"):
+        if isinstance(body.get(name), Mapping):
+            yield from (body[name][key] for key in ("S3Bucket", "Bucket") if key in body[name])
+    if "TemplateURL" in body:
+        yield urlsplit(body["TemplateURL"]).path.split("/")[1]
 
 
 def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:
@@ -383,6 +399,10 @@ def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:
 def _context(action: str, values: Mapping[str, list[str]]) -> frozenset[tuple[str, str]]:
     keys = (keys for pattern, keys in _CONTEXT.items() if fnmatchcase(action, pattern))
     return frozenset((key, value) for one in keys for key, pattern in one.items() for value in _filled(pattern, values))
+
+
+def _tags(body: Mapping[str, Any]) -> set[tuple[str, str]]:
+    return {(f"aws:ResourceTag/{tag['Key']}", str(tag["Value"])) for tag in body.get("Tags", [])}
 
 
 @cache
