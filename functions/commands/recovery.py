@@ -123,7 +123,13 @@ class Recovery:
         """Advance a key by one step. seen: as the index has it, which may be late. Returns a word for the step."""
         gates = self.turns.gates
         state = gates.states.state(Attempt(seen.key, seen.turn, 0))
-        if state is None or state.gate.turn != seen.turn:
+        if state is None:
+            gate = gates.states.gate(seen.key)
+            if gate and gate.pending and gate.turn == seen.turn:
+                # Only the rows of ended versions expire: the gate is older than its key's rows.
+                gates.conflict(seen.key, f"version {seen.turn} has no row", at)
+            return "moving"
+        if state.gate.turn != seen.turn:
             return "moving"
         if state.command.has_ended:
             # The gate was read after the row, and does not have it.

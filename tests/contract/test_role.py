@@ -173,7 +173,7 @@ def test_caller_may_create_the_bucket_of_sam() -> None:
         [parse_policy_document({"Statement": statements(LONG, "CallerPolicy")})],
     )
     for kind, properties in created.items():
-        for need in needed(kind, PACKAGES, dict.fromkeys(properties, PACKAGES), place, ("create",)):
+        for need in needed(kind, PACKAGES, dict.fromkeys(properties, PACKAGES), place, ("create", "read")):
             assert evaluate(context(need), policy).decision == "Allow"
 
 
