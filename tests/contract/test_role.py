@@ -1,6 +1,7 @@
 """deployment/role.yaml grants exactly what CloudFormation needs to deploy, update, roll back and delete the stack.
 
-The needs are derived from the translated templates, plain and gradual; test_role_enforced.py deploys with the role.
+The needs are derived from the translated templates, plain and gradual. tests/emulator/test_deployment_role.py deploys
+with the role.
 """
 
 import json
@@ -14,10 +15,10 @@ from ministack.core.iam_evaluator import EvalContext, evaluate, parse_policy_doc
 from stepwise.deployment import names
 from stepwise.deployment.application import nested
 from stepwise.deployment.gradual import gradual
-from stepwise.deployment.permissions import Permission, Place, needed, reference
 from stepwise.deployment.preflight.resolve import Resolver
 from stepwise.deployment.templates import Template, load
 from stepwise.deployment.translation import translated
+from stepwise.local.permissions import Permission, Place, needed, reference
 from tests.contract.test_permissions import OPTIONS
 from tests.kit.project import ROOT
 from tests.kit.template import TEMPLATE, listed
@@ -25,7 +26,7 @@ from tests.kit.template import TEMPLATE, listed
 ROLE = load(ROOT / "deployment" / "role.yaml")
 REGION, ACCOUNT = "us-east-1", "123456789012"
 BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/boundary"
-PACKAGES = "aws-sam-cli-managed-default-samclisourcebucket-abc123"
+PACKAGES = "packages-of-this-stack"
 # The longest name that the page allows. CloudFormation shortens it in other names.
 LONG = "stepwise-of-the-department-of-logistics1"
 SHORT_NAME = LONG[:23]
@@ -48,7 +49,7 @@ def templates() -> list[Template]:
 @cache
 def needs(stack: str) -> frozenset[Permission]:
     """The needs of a stack with this name: the long one has every option, the boundary included."""
-    place = Place(REGION, ACCOUNT, f"arn:aws:iam::{ACCOUNT}:role/deploy-{stack}", PACKAGES)
+    place = Place(REGION, ACCOUNT, f"arn:aws:iam::{ACCOUNT}:role/deploy-{stack}")
     return frozenset(
         need
         for template in templates()
@@ -61,7 +62,11 @@ def resources(resolver: Resolver) -> Iterator[tuple[str, str, Mapping[str, Any]]
     """The type, name and properties of every resource, nested stacks included."""
     stack = resolver.pseudo["AWS::StackName"]
     for logical_id, place in nested(load(ROOT / "template.yaml")).items():
-        yield STACK, names.generated(STACK, stack, logical_id), {"TemplateURL": place}
+        yield (
+            STACK,
+            names.generated(STACK, stack, logical_id),
+            {"TemplateURL": f"https://s3.amazonaws.com/{PACKAGES}/{place}"},
+        )
     for logical_id, body in resolver.template["Resources"].items():
         if "Condition" not in body or resolver.holds(body["Condition"]):
             properties = resolver.resolve({**body.get("Properties", {}), **body.get("UpdatePolicy", {})})
@@ -80,7 +85,12 @@ def boundary(stack: str) -> dict[str, str]:
 @cache
 def statements(stack: str, *policies: str) -> list[dict[str, Any]]:
     """The statements of these policies, by default of the role's."""
-    given = {"RootStackName": stack, "ShortName": SHORT_NAME if stack == LONG else "-", **boundary(stack)}
+    given = {
+        "RootStackName": stack,
+        "PackagesBucket": PACKAGES,
+        "ShortName": SHORT_NAME if stack == LONG else "-",
+        **boundary(stack),
+    }
     resolved = Resolver.to(ROLE, REGION, ACCOUNT, "any", given).resources("AWS::IAM::ManagedPolicy")
     return [one for name in policies or POLICIES for one in resolved[name]["PolicyDocument"]["Statement"]]
 
@@ -159,7 +169,7 @@ def test_caller_may_create_the_bucket_of_sam() -> None:
         "AWS::S3::BucketPolicy": ("Bucket",),
     }
     place, policy = (
-        Place(REGION, ACCOUNT, "", ""),
+        Place(REGION, ACCOUNT, ""),
         [parse_policy_document({"Statement": statements(LONG, "CallerPolicy")})],
     )
     for kind, properties in created.items():

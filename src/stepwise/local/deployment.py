@@ -45,20 +45,23 @@ def deploy(
     name: str = "stepwise",
     template: str | Path | None = None,
     parameters: Mapping[str, str] | None = None,
+    role: str | None = None,
     **more: str,
 ) -> None:
     """Build what has changed and deploy the template. sam's output goes to `log`.
 
     name: the stack's name. template: a file, from the project's folder; by default its template.yaml. parameters, more:
-    those that differ from the defaults. Raises LocalStackError with the end of the log. Concurrent deployments wait
-    for each other, because they share a build.
+    those that differ from the defaults. role: the ARN of the role that deploys; by default, everything is allowed.
+    Raises LocalStackError with the end of the log. Concurrent deployments wait for each other, because they share a
+    build.
     """
     file = _file(template)
     with locked("build.lock"):
         _build(endpoint, log, file)
         chosen = _for_any_stack(file) | dict(parameters or {}) | more
         try:
-            _sam(endpoint, log, "deploy", *DEPLOY, "--stack-name", name, *_given(chosen))
+            passed = ("--role-arn", role) if role else ()
+            _sam(endpoint, log, "deploy", *DEPLOY, "--stack-name", name, *passed, *_given(chosen))
         except LocalStackError as error:
             raise LocalStackError("\n".join([str(error), *_why_and_clear(endpoint, name)])) from error
 

@@ -15,6 +15,7 @@ from .patches import (
     alarms,
     buckets,
     callbacks,
+    deployment_role,
     distributed_map,
     event_chain,
     executions,
@@ -43,7 +44,7 @@ UNTIL_EOF = "--until-eof"
 _PATCHES = (
     *(functions, workers, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map),
     *(buckets, stream_mapping, http_api, message_moves, nested_executions, nested_stacks),
-    *(rollbacks, json_logs, event_chain, alarms),
+    *(rollbacks, deployment_role, json_logs, event_chain, alarms),
 )
 _LIMITS = (limits, limited_requests, transactions)
 

@@ -17,8 +17,9 @@ from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
+from urllib.parse import urlsplit
 
-from stepwise.local.project import ROOT
+from .project import ROOT
 
 OPERATIONS = ("create", "read", "update", "delete")
 
@@ -93,12 +94,11 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a stack is deployed, by which role, and the bucket that its packages are in."""
+    """Where a stack is deployed. role: the ARN of the role that deploys it."""
 
     region: str
     account: str
     role: str
-    packages: str
     partition: str = "aws"
 
 
@@ -361,7 +361,7 @@ def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict
         or properties.get("FunctionName", name),
         "key": properties.get("EncryptionConfiguration", {}).get("KmsKeyId", []),
         "name": name,
-        "packages": place.packages,
+        "packages": [*_packages(body)],
         "partition": place.partition,
         "passed": next((properties[role] for role in roles if role in properties), ""),
         "queues": [str(queue).rpartition("/")[2] for queue in properties.get("Queues", [])],
@@ -370,6 +370,15 @@ def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict
         "role": place.role,
     }
     return {key: value if isinstance(value, list) else [str(value)] for key, value in (properties | named).items()}
+
+
+def _packages(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the bucket of a resource's package, if there is one."""
+    for name in ("Code", "Content", "DefinitionS3Location"):
+        if isinstance(body.get(name), Mapping):
+            yield from (body[name][key] for key in ("S3Bucket", "Bucket") if key in body[name])
+    if "TemplateURL" in body:
+        yield urlsplit(body["TemplateURL"]).path.split("/")[1]
 
 
 def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:

@@ -1,0 +1,157 @@
+"""The role that deploys. MiniStack 1.5.33 ignores the role of a stack, and provisions as nobody.
+
+1. A stack keeps its role (`RoleARN`), also for its nested stacks.
+2. Each resource is created, updated and deleted only if IAM allows the role what CloudFormation needs for that
+   (`stepwise.local.permissions`). Otherwise the resource fails, with the reason that AWS gives.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stepwise.local.permissions import Permission, Place, needed
+
+type Answer = tuple[int, dict[str, str], bytes]
+
+_STACK, _SECRET = "AWS::CloudFormation::Stack", "AWS::SecretsManager::Secret"
+_CREATE, _UPDATE, _DELETE = ((operation, "read") for operation in ("create", "update", "delete"))
+_ROLE = "RoleARN"
+
+
+class AccessDenied(Exception):
+    """The role lacks a permission; the message is the reason that AWS gives."""
+
+
+def apply() -> None:
+    """Patch the loaded MiniStack modules."""
+    from ministack.services.cloudformation import handlers, provisioners, stacks
+
+    for action in ("CreateStack", "UpdateStack", "DeleteStack", "CreateChangeSet"):
+        handlers._ACTION_HANDLERS[action] = _noting_role(handlers._ACTION_HANDLERS[action])
+    delete = provisioners._delete_resource
+    # The module that deploys a root has already imported the functions.
+    for module in (provisioners, stacks):
+        module._provision_resource = _allowed_create(module._provision_resource, delete)
+        module._update_resource = _allowed_update(module._update_resource)
+        module._delete_resource = _allowed_delete(module._delete_resource)
+
+
+def _noting_role(handle: Callable[[dict[str, Any]], Answer]) -> Callable[[dict[str, Any]], Answer]:
+    def handler(params: dict[str, Any]) -> Answer:
+        from ministack.services.cloudformation import handlers
+
+        answer = handle(params)
+        role, stack = (handlers._p(params, _ROLE), handlers._resolve_stack(handlers._p(params, "StackName")))
+        # The task that deploys begins after this.
+        if role and stack and answer[0] == 200:
+            stack[_ROLE] = role
+        return answer
+
+    return handler
+
+
+def _allowed_create(provision: Callable[..., Any], delete: Callable[..., None]) -> Callable[..., Any]:
+    def provision_resource(kind: str, logical_id: str, props: dict[str, Any], stack: str) -> Any:
+        role = _role(stack)
+        if not role:
+            return provision(kind, logical_id, props, stack)
+        if kind == _STACK:
+            _check(role, kind, f"{stack}-{logical_id}-0", props, _CREATE)
+        physical_id, attributes = provision(kind, logical_id, props, stack)
+        try:
+            # MiniStack has given the resource its name by now.
+            _check(role, kind, _name(kind, logical_id, physical_id, props), props, _CREATE)
+        except AccessDenied:
+            delete(kind, physical_id, props, stack, logical_id)
+            raise
+        return physical_id, attributes
+
+    return provision_resource
+
+
+def _allowed_update(update: Callable[..., Any]) -> Callable[..., Any]:
+    def update_resource(
+        kind: str, physical_id: str, old: Any, new: dict[str, Any], stack: str, name: str, *more: Any
+    ) -> Any:
+        if (role := _role(stack)) and (old != new or kind == _STACK):
+            _check(role, kind, _name(kind, name, physical_id, new), new, _UPDATE)
+        return update(kind, physical_id, old, new, stack, name, *more)
+
+    return update_resource
+
+
+def _allowed_delete(delete: Callable[..., None]) -> Callable[..., None]:
+    def delete_resource(
+        kind: str, physical_id: str, props: dict[str, Any], stack: str | None = None, logical_id: str | None = None
+    ) -> None:
+        if role := _role(stack):
+            _check(role, kind, _name(kind, logical_id or "", physical_id, props), props, _DELETE)
+        delete(kind, physical_id, props, stack, logical_id)
+
+    return delete_resource
+
+
+def _role(stack: str | None) -> str:
+    """Return the role of a stack: its own, or that of the root."""
+    from ministack.services.cloudformation import _stacks
+
+    found = _stacks.get(stack)
+    while found and not found.get(_ROLE) and found.get("_parent_stack_name"):
+        found = _stacks.get(found["_parent_stack_name"])
+    return str(found.get(_ROLE, "")) if found else ""
+
+
+def _name(kind: str, logical_id: str, physical_id: str, props: Mapping[str, Any]) -> str:
+    """Return the part of a physical id that is the name in the resource's ARN."""
+    # On AWS, the generated name of a secret has no stack in it.
+    if kind == _SECRET and "Name" not in props:
+        return f"{logical_id}-0"
+    if physical_id.startswith("http"):
+        return physical_id.rpartition("/")[2]
+    if not physical_id.startswith("arn:"):
+        return physical_id
+    first, *rest = re.split("[:/]", physical_id.split(":", 5)[5])
+    return rest[0] if rest else first
+
+
+def _check(role: str, kind: str, name: str, props: Mapping[str, Any], operations: tuple[str, ...]) -> None:
+    """Raise AccessDenied unless the role may do what the operations need."""
+    from ministack.core.responses import get_region
+
+    account = role.split(":")[4]
+    allows = _allowing(role.rpartition("/")[2], account)
+    for need in sorted(needed(kind, name, props, Place(get_region(), account, role), operations), key=str):
+        if not allows(need):
+            raise AccessDenied(
+                f"User: {_session(role)} is not authorized to perform: {need.action} on resource: {need.resource} "
+                f"because no identity-based policy allows the {need.action} action"
+            )
+
+
+def _session(role: str) -> str:
+    return f"{role.replace(':iam:', ':sts:').replace(':role/', ':assumed-role/')}/AWSCloudFormation"
+
+
+def _allowing(role: str, account: str) -> Callable[[Permission], bool]:
+    """Return a function that tells whether IAM allows a role something. A role that does not exist may do nothing."""
+    from ministack.core import iam_evaluator
+    from ministack.core.responses import get_region
+    from ministack.services import iam
+
+    policies = iam_evaluator._gather_role_policies(role, account)
+    limits = iam_evaluator._permissions_boundary(iam._roles, role, account)
+
+    def allows(need: Permission) -> bool:
+        keys = {key.lower(): value for key, value in need.context}
+        asked = iam_evaluator.EvalContext(
+            principal_arn=f"arn:aws:iam::{account}:role/{role}",
+            principal_type="AssumedRole",
+            principal_account=account,
+            action=need.action,
+            resource_arn=need.resource,
+            region=get_region(),
+            service_context=keys,
+        )
+        return bool(iam_evaluator.evaluate(asked, policies, *limits).decision == "Allow")
+
+    return allows

@@ -1,0 +1,165 @@
+"""The role that deploys: what it lacks fails with AWS's reason, and deployment/role.yaml suffices for everything."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import WaiterError
+
+from stepwise.deployment.stages import deployed
+from stepwise.deployment.templates import load
+from stepwise.local import deployment
+from stepwise.local.emulator import emulator
+from stepwise.local.emulator.emulator import LocalStackError
+from tests.emulator.test_first_deployment import Application, application
+from tests.kit.injection import eventually
+from tests.kit.ministack import Account, still_there
+from tests.kit.project import ROOT
+
+pytestmark = pytest.mark.local_only("are about stacks of their own, which fail")
+
+ROLE = load(ROOT / "deployment" / "role.yaml")
+NAME = "stepwise-dev"
+DENIED = "assumed-role/{}/AWSCloudFormation is not authorized to perform: {} on resource: "
+
+
+@pytest.fixture
+def root(ours: Account) -> Application:
+    return application(ours)
+
+
+@pytest.fixture
+def empty() -> Iterator[Account]:
+    """An emulator whose stacks and tables are the test's."""
+    with emulator.attached() as started:
+        yield Account(started.endpoint)
+
+
+def role_without(account: Account, name: str, action: str) -> str:
+    """The ARN of a role that may do everything but one action."""
+    statements = [
+        {"Effect": effect, "Action": one, "Resource": "*"} for effect, one in (("Allow", "*"), ("Deny", action))
+    ]
+    arn = account.role(name)
+    account.client("iam").put_role_policy(
+        RoleName=name, PolicyName="all", PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": statements})
+    )
+    return arn
+
+
+def role_of(account: Account, *, without: str = "") -> dict[str, str]:
+    """The outputs of role.yaml, deployed for the application without one action."""
+    template, name = copy.deepcopy(ROLE), f"deploy-{NAME}"
+    for policy in ("CodePolicy", "DataPolicy"):
+        for one in template["Resources"][policy]["Properties"]["PolicyDocument"]["Statement"]:
+            if isinstance(one.get("Action"), list) and without in one["Action"]:
+                one["Action"].remove(without)
+    client = account.client("cloudformation")
+    given = [{"ParameterKey": "RootStackName", "ParameterValue": NAME}]
+    named = ["CAPABILITY_NAMED_IAM"]
+    client.create_stack(StackName=name, TemplateBody=json.dumps(template), Parameters=given, Capabilities=named)
+    client.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+    found = deployed(client, name)
+    assert found
+    return dict(found.outputs)
+
+
+def key_of_caller(account: Account, policy: str) -> dict[str, str]:
+    """The key of a user who may do only what the policy says."""
+    iam = account.client("iam")
+    iam.create_user(UserName="caller")
+    iam.attach_user_policy(UserName="caller", PolicyArn=policy)
+    key = iam.create_access_key(UserName="caller")["AccessKey"]
+    return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+
+
+def left(account: Account) -> set[str]:
+    """The kinds of resources of the application that exist."""
+    client = account.client
+    stacks = client("cloudformation").list_stacks()["StackSummaries"]
+    found = {
+        "stacks": [one["StackName"] for one in stacks if one["StackStatus"] != "DELETE_COMPLETE"],
+        "tables": client("dynamodb").list_tables()["TableNames"],
+        "buckets": [one["Name"] for one in client("s3").list_buckets()["Buckets"]],
+        "functions": [one["FunctionName"] for one in client("lambda").list_functions()["Functions"]],
+        "logs": [
+            one["logGroupName"].rpartition("/aws/lambda/")[2]
+            for one in client("logs").describe_log_groups()["logGroups"]
+        ],
+    }
+    return {kind for kind, names in found.items() if any(name.startswith(NAME) for name in names)}
+
+
+def test_ministack_still_ignores_the_role_of_a_stack(upstream: Account) -> None:
+    client, role = upstream.client("cloudformation"), upstream.role("may-nothing")
+    body = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
+
+    client.create_stack(StackName="with-a-role", TemplateBody=body, RoleARN=role)
+
+    try:
+        client.get_waiter("stack_create_complete").wait(StackName="with-a-role", WaiterConfig={"Delay": 1})
+    except WaiterError as error:
+        raise AssertionError(still_there("deployment_role", "a role without permissions creates a topic")) from error
+
+
+@pytest.mark.parametrize("action", ["cloudformation:CreateStack", "dynamodb:CreateTable", "lambda:PublishLayerVersion"])
+def test_resource_is_not_created_without_the_permission(root: Application, action: str) -> None:
+    root.begin(failing=False, RoleARN=role_without(root.account, root.name, action))
+
+    assert root.status() == "ROLLBACK_COMPLETE"
+    assert root.left() == {"stacks": [root.name]}
+    failures = deployment.failures(root.account.client("cloudformation"), root.name)
+    assert any(DENIED.format(root.name, action) in failure.reason for failure in failures)
+
+
+def test_resource_is_not_deleted_without_the_permission(root: Application) -> None:
+    client = root.account.client("cloudformation")
+    root.begin(failing=False, RoleARN=role_without(root.account, root.name, "logs:DeleteLogGroup"))
+    assert root.status() == "CREATE_COMPLETE"
+
+    client.delete_stack(StackName=root.name)
+
+    assert root.status() == "DELETE_FAILED"
+    assert root.left()["logs"] == [f"{root.name}/logs"]
+
+
+def test_resource_is_not_updated_without_the_permission(ours: Account) -> None:
+    client, name = ours.client("cloudformation"), "updated-with-a-role"
+    role = role_without(ours, name, "logs:DeleteRetentionPolicy")
+    logs: dict[str, Any] = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": name}}
+    client.create_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Logs": logs}}), RoleARN=role)
+    client.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+    logs["Properties"]["RetentionInDays"] = 7
+
+    client.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Logs": logs}}))
+
+    eventually(lambda: client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE")
+    (failure,) = deployment.failures(client, name)
+    assert DENIED.format(name, "logs:DeleteRetentionPolicy") in failure.reason
+
+
+def test_role_and_caller_deploy_and_delete_the_application(
+    empty: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs, client = role_of(empty), empty.client("cloudformation")
+    key, usual = key_of_caller(empty, outputs["CallerPolicyArn"]), deployment.sam_environment
+    monkeypatch.setattr(deployment, "sam_environment", lambda *args: usual(*args) | key)
+
+    deployment.deploy(empty.endpoint, tmp_path / "log", name=NAME, role=outputs["RoleArn"])
+    assert left(empty) == {"stacks", "tables", "buckets", "functions", "logs"}
+
+    client.delete_stack(StackName=NAME)
+    client.get_waiter("stack_delete_complete").wait(StackName=NAME, WaiterConfig={"Delay": 1})
+    assert left(empty) == {"tables", "buckets"}
+
+
+def test_deployment_without_one_action_names_it_and_leaves_nothing(empty: Account, tmp_path: Path) -> None:
+    role = role_of(empty, without="logs:PutMetricFilter")["RoleArn"]
+
+    with pytest.raises(LocalStackError, match=DENIED.format(f"deploy-{NAME}", "logs:PutMetricFilter")):
+        deployment.deploy(empty.endpoint, tmp_path / "log", name=NAME, role=role)
+
+    assert left(empty) == set()
