@@ -1,10 +1,8 @@
 """Somebody deploys from docs/deploy.md alone, with the role of deployment/role.yaml, and takes the stack down again."""
 
-import json
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,9 @@ from tests.kit.project import ROOT
 pytestmark = [pytest.mark.local_only("deploy to an emulator of their own"), pytest.mark.timeout(1200), pytest.mark.slow]
 
 SECTION = (ROOT / "docs" / "deploy.md").read_text().partition("\n## First deployment\n")[2].partition("\n### ")[0]
-ADMINISTRATOR, DEPLOYER, USER = (block.strip() for block in re.findall(r"^```\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL))
+ADMINISTRATOR, DEPLOYER, USER = (
+    block.strip() for block in re.findall(r"^```\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
+)
 TEARDOWN = "make teardown STACK=stepwise-dev"
 # The local stack has neither Access Analyzer nor Service Quotas.
 NOT_THERE = "SKIP='roles quotas'"
@@ -35,18 +35,20 @@ def account() -> Iterator[Account]:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository, with the environments that `make setup` would create in it."""
-    root = guide.copy(tmp_path_factory.mktemp("checkout") / "stepwise")
-    for environment in ROOT.glob(".venv*"):
-        (root / environment.name).symlink_to(environment)
-    return root
+    return guide.copy(tmp_path_factory.mktemp("checkout") / "stepwise")
 
 
 def follow(commands: str, checkout: Path, environment: dict[str, str], answer: str = "") -> str:
     """Run commands of the page in a shell that stops at the first failure. Returns what they print."""
     script = commands.replace("ACCOUNT", "000000000000").replace("make preflight", f"make preflight {NOT_THERE}")
     ran = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], cwd=checkout, env=environment, input=answer, capture_output=True, text=True, check=False
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=checkout,
+        env=environment,
+        input=answer,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
@@ -67,9 +69,7 @@ def test_page_leads_to_a_stack_and_back_to_nothing(account: Account, checkout: P
     environment = sam_environment(account.endpoint, tmp_path) | {"PATH": os.environ["PATH"]}
     follow(ADMINISTRATOR, checkout, environment)
     person = environment | caller(account, checkout)
-    began = time.monotonic()
     follow(DEPLOYER, checkout, person)
-    print(f"deployed in {time.monotonic() - began:.0f} s")
 
     shown = follow(USER, checkout, environment)
     assert "SUCCEEDED" in shown
