@@ -89,8 +89,9 @@ verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='
 	@echo "sample events in the order of SEED=$(VERIFY_SEED)"
 	@REQUIRE='$(REQUIRE)' SEED='$(VERIFY_SEED)' python -m pytest -q --numprocesses 2 --max-worker-restart 0 --dist loadgroup tests/verify
 
-preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise-dev; BUCKET=, ORDERS=10 a second, PARAMETERS='A=1 B=2'
-	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') $(PARAMETERS)
+preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise-dev; MAKE_BUCKET=1 or BUCKET=, ORDERS=10 a second, SKIP='roles quotas', PARAMETERS='A=1 B=2'
+	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') \
+		$(if $(MAKE_BUCKET),--make-bucket) $(if $(SKIP),--skip '$(SKIP)') $(PARAMETERS)
 
 teardown: setup ## Delete a stack and its data, for which it asks: STACK=stepwise-dev
 	@python -m stepwise.deployment.teardown '$(STACK)'

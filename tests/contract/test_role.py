@@ -32,7 +32,7 @@ LONG = "stepwise-of-the-department-of-logistics1"
 SHORT_NAME = LONG[:23]
 STACKS = {"short": "stepwise-dev", "long": LONG}
 STACK = "AWS::CloudFormation::Stack"
-POLICIES = ("CodePolicy", "DataPolicy")
+POLICIES = ("CodePolicy", "DataPolicy", "WatchPolicy")
 # Characters of a managed policy, without white space.
 MAX_CHARACTERS = 6_144
 # Grants on everything although IAM knows ARNs for the action: permissions.py has the reasons.

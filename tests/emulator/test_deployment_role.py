@@ -53,7 +53,7 @@ def role_without(account: Account, name: str, action: str) -> str:
 def role_of(account: Account, *, without: str = "") -> dict[str, str]:
     """The outputs of role.yaml, deployed for the application without one action."""
     template, name = copy.deepcopy(ROLE), f"deploy-{NAME}"
-    for policy in ("CodePolicy", "DataPolicy"):
+    for policy in ("CodePolicy", "DataPolicy", "WatchPolicy"):
         for one in template["Resources"][policy]["Properties"]["PolicyDocument"]["Statement"]:
             if isinstance(one.get("Action"), list) and without in one["Action"]:
                 one["Action"].remove(without)

@@ -3,6 +3,7 @@
 import subprocess
 from typing import Any
 
+import boto3
 import pytest
 
 from stepwise.deployment.preflight import change_set
@@ -14,6 +15,9 @@ from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT
 
 NOT_THERE = ("Roles, by Access Analyzer", "Quotas, for 10 orders a second")
+# MiniStack has an account for each access key that is an account's number.
+FRESH = {"AWS_ACCESS_KEY_ID": "777788889999"}
+MANAGED = "aws-sam-cli-managed-default"
 
 pytestmark = pytest.mark.local_only("ask the local stack about the template")
 
@@ -31,16 +35,45 @@ def left(stack: Stack) -> list[Any]:
 
 def test_command_reports_reached_and_unreached_services(running: emulator.Emulator, stack: Stack) -> None:
     before = left(stack)
-    env = environment(running.endpoint) | {"COLUMNS": "150"}
-    command = ["make", "--no-print-directory", "preflight", "STACK=stepwise"]
 
-    ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    ran = preflight(running)
 
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.returncode != 0, ran.stdout + ran.stderr
     assert "can be created: " in ran.stdout
     assert all(f"│ ok      │ {machine}" in ran.stdout for machine in ("OrderSaga", "OrderRecovery", "UserImport"))
     assert f"nothing is known about: {'; '.join(NOT_THERE)}." in ran.stdout.replace("\n", " ")
     assert left(stack) == before
+
+
+def test_first_deployment_of_an_account_gets_its_change_set(running: emulator.Emulator) -> None:
+    """SAM's bucket, and nothing else, is created on demand."""
+    without = preflight(running, "SKIP=template machines roles quotas", **FRESH)
+    made = preflight(running, "SKIP=template machines roles quotas", "MAKE_BUCKET=1", **FRESH)
+
+    assert without.returncode != 0
+    assert "MAKE_BUCKET=1" in without.stdout
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert "can be created: " in made.stdout
+    assert standing(running) == [MANAGED]
+
+
+def preflight(running: emulator.Emulator, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = ["make", "--no-print-directory", "preflight", "STACK=stepwise", *options]
+    given = environment(running.endpoint) | {"COLUMNS": "150"} | env
+    return subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False)
+
+
+def standing(running: emulator.Emulator) -> list[str]:
+    """The stacks of the fresh account."""
+    client = boto3.client(
+        "cloudformation",
+        endpoint_url=running.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=FRESH["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key="test",
+    )
+    stacks = client.list_stacks()["StackSummaries"]
+    return [one["StackName"] for one in stacks if one["StackStatus"] != "DELETE_COMPLETE"]
 
 
 @pytest.mark.parametrize(("given", "failed"), [({}, False), ({"Architecture": "sparc"}, True)])

@@ -59,14 +59,6 @@ def test_advanced_gate_wakes_the_version_whose_turn_has_come(world: World) -> No
     assert world.machines.answered == {"token": "{}"}
 
 
-def test_waking_twice_ignores_a_dead_token(world: World) -> None:
-    before = parked(world)
-    for _ in range(2):
-        follow(world, before, image(world, "gates"))
-
-    assert len(world.machines.answered) == 1
-
-
 def test_publishing_wakes_no_version(world: World) -> None:
     parked(world)
     before = image(world, "gates")
@@ -104,21 +96,6 @@ def test_blocked_key_is_logged(world: World, caplog: pytest.LogCaptureFixture) -
     follow(world, before, image(world, "gates"))
 
     assert [(line.message, vars(line)["sk"]) for line in caplog.records] == [("key is blocked", "ORDER#order123@1")]
-
-
-def test_type_may_skip_dead_versions_at_their_turn(skipping: World) -> None:
-    world = skipping
-    for version in (1, 2):
-        world.publish(order(version))
-    world.die(2)
-    follow(world, None, image(world, "gates"))
-    assert world.gate().finished == 0
-    world.finish(1)
-    for _ in range(2):
-        follow(world, None, image(world, "gates"))
-
-    assert world.gate().finished == 2
-    assert world.command(2)["decisions"][0]["by"] == "policy"
 
 
 def test_stream_batch_stops_at_its_first_failure() -> None:

@@ -15,7 +15,7 @@ from botocore.stub import ANY, Stubber
 
 from benchmarks import results
 from stepwise.deployment.application import files
-from stepwise.deployment.preflight import change_set, policies, protection, quotas, template
+from stepwise.deployment.preflight import change_set, policies, protection, quotas, stage_name, template
 from stepwise.deployment.preflight.__main__ import main
 from stepwise.deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
 from stepwise.deployment.preflight.resolve import Unresolved
@@ -23,8 +23,9 @@ from stepwise.deployment.preflight.target import Target
 from stepwise.deployment.stages import Deployed
 from stepwise.deployment.templates import Template
 from stepwise.deployment.translation import translated
+from tests.kit.machine import MACHINES
 from tests.kit.project import ROOT
-from tests.kit.template import TEMPLATE, of_type
+from tests.kit.template import FUNCTIONS, TEMPLATE, of_type
 
 ACCOUNT = "111122223333"
 OPTIONS: list[dict[str, str]] = [{}, {"PaymentGatewayUrl": "https://gateway.example", "AlertEmail": "a@example.com"}]
@@ -236,13 +237,64 @@ def test_every_nested_stack_counts_towards_the_quota() -> None:
     assert needed["stacks"] == 1 + len(list((ROOT / "stacks").glob("*.yaml")))
 
 
+def concurrency(**given: str) -> quotas.Quota:
+    return quotas.needed(account(**given), orders=10)[0]
+
+
+def test_concurrency_adds_up_the_limits_of_the_template() -> None:
+    """RunJob runs beside the items and messages that wait for it, and a stream has four shards."""
+    parameters = {name: body.get("Default") for name, body in TEMPLATE["Parameters"].items()}
+    events = [event for one in FUNCTIONS.values() for event in one.properties.get("Events", {}).values()]
+    by_kind = {kind: [one["Properties"] for one in events if one["Type"] == kind] for kind in ("SQS", "DynamoDB")}
+    queues = [one["ScalingConfig"]["MaximumConcurrency"] for one in by_kind["SQS"]]
+    streams = [4 * one.get("ParallelizationFactor", 1) for one in by_kind["DynamoDB"]]
+    sweeps = sum(one["Type"] == "Schedule" for one in events)
+    (rows,) = (state["MaxConcurrency"] for _, state in maps("UserImport"))
+    task_action = FUNCTIONS["TaskActionFunction"].properties["Events"]["Message"]["Properties"]["ScalingConfig"]
+
+    assert concurrency().needed == sum(
+        (
+            *(10, parameters["ApiRequestRate"], *queues, task_action["MaximumConcurrency"], *streams, sweeps),
+            *(parameters["ImportMaxConcurrency"], 2 * parameters["TaskMaxConcurrency"], rows),
+        )
+    )
+
+
+def test_stack_needs_no_more_than_the_guide_asks_for() -> None:
+    (asked,) = re.findall(r"if you have fewer than (\d+)\*\*", (ROOT / "docs" / "deploy.md").read_text())
+
+    assert 0.75 * int(asked) < concurrency().needed <= int(asked)
+
+
+def maps(machine: str) -> list[tuple[str, Any]]:
+    return [(name, state) for name, state in MACHINES[machine].states.items() if state["Type"] == "Map"]
+
+
+def test_concurrency_follows_the_parameters_of_the_stage() -> None:
+    more = concurrency(ImportMaxConcurrency="50", TaskMaxConcurrency="40", ApiRequestRate="101")
+
+    assert more.needed == concurrency().needed + 45 + 2 * 38 + 1
+
+
+def test_account_with_ten_executions_is_told_to_request_more_first() -> None:
+    found, *_ = quotas.examine(with_quotas(10), orders=10)
+
+    assert found.detail.splitlines()[1:4] == [
+        "10 orders, at 10 a second",
+        "100 requests of the HTTP API: HttpApiStage 100",
+        "14 batches, items and rows: ImportCsv 5, UserImport 5, Task 4",
+    ]
+    assert found.detail.splitlines()[-1] == (
+        "request an increase first, which may take days: aws service-quotas request-service-quota-increase "
+        "--service-code lambda --quota-code L-B99A9384 --desired-value 1000"
+    )
+
+
 def test_order_needs_match_the_measured_counts() -> None:
     counted = [results.written("benchmarks.costs", case) for case in ("success", "decline", "out of stock")]
-    states = json.loads((ROOT / "statemachine" / "user-import.asl.json").read_text())["States"].values()
 
     assert max(float(one["transitions"]) for one in counted) == quotas.TRANSITIONS
     assert max(float(one["milliseconds"]) for one in counted) < 1000 * quotas.FUNCTION_SECONDS
-    assert [state["MaxConcurrency"] for state in states if "MaxConcurrency" in state] == [quotas.ROWS_AT_ONCE]
 
 
 # The change set
@@ -354,7 +406,42 @@ def test_without_a_bucket_no_change_set_is_created() -> None:
     target = account()
     target.refuses("cloudformation", "describe_stacks", "ValidationError", "Stack with id x does not exist")
 
-    assert "BUCKET=" in str(examined("", lambda: change_set.examine(target)).not_reached)
+    reason = str(examined("", lambda: change_set.examine(target)).not_reached)
+
+    assert re.findall(r"\w+=\w+", reason) == ["MAKE_BUCKET=1", "BUCKET=NAME"]
+
+
+def test_bucket_that_sam_cannot_create_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = account()
+    target.refuses("cloudformation", "describe_stacks", "ValidationError", "Stack with id x does not exist")
+    failed = SimpleNamespace(returncode=1, stderr="AccessDenied\n")
+    monkeypatch.setattr(change_set.subprocess, "run", lambda *_, **__: failed)
+
+    assert examined("", lambda: change_set.examine(target, make=True)).not_reached == "sam package: AccessDenied"
+
+
+# The name of the stack
+
+
+def test_stacks_that_a_pattern_matches_too_are_listed() -> None:
+    target = account()
+    standing = {"CreationTime": "2026-01-01", "StackStatus": "CREATE_COMPLETE"}
+    nested = {**standing, "StackName": "new-Ordering-1A2B3C4D5E6F", "ParentId": "x"}
+    deleted = {**standing, "StackName": "new-deleted", "StackStatus": "DELETE_COMPLETE"}
+    roots = [{**standing, "StackName": name} for name in ("new", "new-dev", "news", "deploy-new")]
+    target.says("cloudformation", "list_stacks", {"StackSummaries": [*roots, nested, deleted]})
+
+    part = examined("", lambda: stage_name.examine(target))
+
+    assert (part.not_reached, verdicts(part)) == (None, {"new": Verdict.OK, "new-dev": Verdict.LOOK})
+
+
+def test_name_that_cloudformation_cuts_needs_a_look() -> None:
+    target = account()
+    target.__dict__["stack_name"] = "x" * 24
+    target.says("cloudformation", "list_stacks", {"StackSummaries": []})
+
+    assert verdicts(examined("", lambda: stage_name.examine(target))) == {"x" * 24: Verdict.LOOK}
 
 
 # The protection of tables
@@ -396,15 +483,40 @@ def test_rows_must_be_protected_but_not_in_the_first_deployment(
 # The command
 
 
-@pytest.mark.parametrize(("verdict", "status"), [(Verdict.FAILED, 1), (Verdict.LOOK, 0)])
-def test_exit_status_says_whether_a_part_failed(
-    verdict: Verdict, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("part", "status"),
+    [
+        (Part("Roles", (Finding("a", Verdict.FAILED),)), 1),
+        (Part("Roles", (Finding("a", Verdict.LOOK),)), 0),
+        (Part("Roles", (), "AccessDenied"), 1),
+    ],
+)
+def test_part_that_failed_or_could_not_run_fails_the_command(
+    part: Part, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parts = [Part("Roles", (Finding("a", verdict),)), Part("Quotas", (), "AccessDenied")]
-    monkeypatch.setattr("stepwise.deployment.preflight.__main__.preflight", lambda *_: parts)
+    monkeypatch.setattr("stepwise.deployment.preflight.__main__.preflight", lambda *_: [part])
 
     assert main(["new", "--orders", "5"]) == status
-    assert "nothing is known about: Quotas" in capsys.readouterr().out
+    assert ("nothing is known about: Roles" in capsys.readouterr().out) == bool(part.not_reached)
+
+
+def test_part_that_is_left_out_does_not_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(
+        "stepwise.deployment.preflight.__main__.examined", lambda title, _: (ran.append(title), Part(title, ()))[1]
+    )
+
+    assert main(["new", "--skip", "roles quotas"]) == 0
+    assert [title.partition(",")[0] for title in ran] == [
+        "Template",
+        "Name of the stack",
+        "Change set",
+        "Protection of tables",
+        "State machines",
+    ]
+    assert "Left out: roles, quotas." in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -421,7 +533,11 @@ def test_unknown_property_fails_with_its_rule_and_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [([""], "name the stack: make preflight STACK=stepwise-dev"), (["stepwise", "A"], "A: write NAME=VALUE")],
+    [
+        ([""], "name the stack: make preflight STACK=stepwise-dev"),
+        (["stepwise", "A"], "A: write NAME=VALUE"),
+        (["stepwise", "--skip", "role"], "role: SKIP takes"),
+    ],
 )
 def test_invalid_call_is_rejected(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):

@@ -1,9 +1,12 @@
 """Creates a change set, never executes it, and deletes it with everything that it needed."""
 
 import json
+import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from botocore.exceptions import WaiterError
@@ -22,9 +25,12 @@ _HOLDS_DATA = {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS:
 _NOTHING_CHANGED = ("didn't contain changes", "No updates are to be performed")
 
 
-def examine(target: Target, bucket: str = "") -> Iterator[Finding]:
-    """Examine the changes. bucket: for the templates. Holds one object each, temporarily."""
-    bucket = bucket or _bucket(target)
+def examine(target: Target, bucket: str = "", *, make: bool = False) -> Iterator[Finding]:
+    """Examine the changes.
+
+    bucket: for the templates. Holds one object each, temporarily. Default: SAM's. make: create that if it is missing.
+    """
+    bucket = bucket or _bucket(target, make)
     with ExitStack() as undone:
         address = _put(target, bucket, undone)
         client, name = target.client("cloudformation"), f"preflight-{uuid.uuid4()}"
@@ -41,13 +47,31 @@ def examine(target: Target, bucket: str = "") -> Iterator[Finding]:
         yield from _found(client, made["Id"])
 
 
-def _bucket(target: Target) -> str:
-    sam = deployed(target.client("cloudformation"), _SAM)
+def _bucket(target: Target, make: bool) -> str:
+    client = target.client("cloudformation")
+    sam = deployed(client, _SAM)
+    if sam is None and make:
+        _make_bucket(target.region)
+        sam = deployed(client, _SAM)
     if sam is None or "SourceBucket" not in sam.outputs:
         raise NotReached(
-            "there is no bucket for the template: pass one with BUCKET=..., or deploy anything with sam first"
+            f"there is no bucket for the template. MAKE_BUCKET=1 creates the stack {_SAM}, as the first `sam deploy` "
+            "does anyway; BUCKET=NAME uses a bucket of yours"
         )
     return sam.outputs["SourceBucket"]
+
+
+def _make_bucket(region: str) -> None:
+    """Let SAM create its stack: `sam package` does so before it looks at the template."""
+    with TemporaryDirectory() as folder:
+        template = Path(folder, "template.json")
+        template.write_text(
+            json.dumps({"Resources": {"Nothing": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}})
+        )
+        command = ["sam", "package", "--resolve-s3", "--region", region, "--template-file", str(template)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise NotReached(f"sam package: {ended.stderr.strip()}")
 
 
 def _put(target: Target, bucket: str, undone: ExitStack) -> str:

@@ -1,11 +1,13 @@
 """Compares the account's quotas, from Service Quotas, with what the template and its orders need."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from stepwise.deployment.application import files
 
+from .concurrency import Limits
 from .part import Finding, Verdict
 from .target import Target
 
@@ -13,19 +15,24 @@ from .target import Target
 # a margin for cold starts.
 TRANSITIONS = 8
 FUNCTION_SECONDS = 1.0
-# Concurrent rows of an import: MaxConcurrency of user-import.
-ROWS_AT_ONCE = 5
+# What AWS gives an established account.
+_CONCURRENCY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A needed quota. code: the code in Service Quotas. words: in the quota's name, if its code is unknown."""
+    """A needed quota. code: the code in Service Quotas. words: in the quota's name, if its code is unknown.
+
+    parts: what the need consists of. usual: the value to request, unless more is needed.
+    """
 
     service: str
     what: str
     needed: float
     code: str = ""
     words: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    usual: float = 0
 
     def is_meant(self, listed: Mapping[str, Any]) -> bool:
         name = listed["QuotaName"].lower()
@@ -38,9 +45,8 @@ def needed(target: Target, orders: float) -> list[Quota]:
     def count(kind: str) -> int:
         return len(target.resolver.resources(kind))
 
-    concurrency = orders * FUNCTION_SECONDS + ROWS_AT_ONCE
     return [
-        Quota("lambda", "concurrent executions", concurrency, code="L-B99A9384"),
+        _concurrency(target, orders),
         Quota("states", "executions started per second", orders, words=("startexecution", "refill")),
         Quota("states", "state transitions per second", orders * TRANSITIONS, words=("statetransition", "refill")),
         Quota("dynamodb", "tables", count("AWS::DynamoDB::Table"), code="L-F98FE922"),
@@ -51,19 +57,55 @@ def needed(target: Target, orders: float) -> list[Quota]:
     ]
 
 
+def _concurrency(target: Target, orders: float) -> Quota:
+    """Add up what the template can start at once."""
+    kinds = [(kind, counts) for kind, counts in Limits(target).kinds() if counts]
+    own = orders * FUNCTION_SECONDS
+    parts = [f"{sum(counts.values())} {kind}: {_most(counts)}" for kind, counts in kinds]
+    return Quota(
+        "lambda",
+        "concurrent executions",
+        own + sum(sum(counts.values()) for _, counts in kinds),
+        code="L-B99A9384",
+        parts=(f"{own:g} orders, at {orders:g} a second", *parts),
+        usual=_CONCURRENCY,
+    )
+
+
+def _most(counts: Mapping[str, int]) -> str:
+    """List the largest three of the counts."""
+    largest = sorted(counts, key=lambda name: (-counts[name], name))
+    return ", ".join(
+        [
+            *(f"{name.removesuffix('Function')} {counts[name]}" for name in largest[:3]),
+            *(["..."] if len(counts) > 3 else []),
+        ]
+    )
+
+
 def examine(target: Target, orders: float) -> Iterator[Finding]:
     client, listed = target.client("service-quotas"), dict[str, list[Any]]()
     for quota in needed(target, orders):
         if quota.service not in listed:
             listed[quota.service] = _listed(client, quota.service)
-        values = [one["Value"] for one in listed[quota.service] if quota.is_meant(one)]
-        if not values:
-            yield Finding(quota.what, Verdict.LOOK, f"needed: {quota.needed:g}; Service Quotas does not list it")
-            continue
         # The applied value comes first; the default applies if it was never raised.
-        enough = values[0] >= quota.needed
-        detail = f"needed: {quota.needed:g}; quota: {values[0]:g}, for the whole account"
-        yield Finding(quota.what, Verdict.OK if enough else Verdict.FAILED, detail)
+        yield _compared(quota, next(filter(quota.is_meant, listed[quota.service]), None))
+
+
+def _compared(quota: Quota, found: Mapping[str, Any] | None) -> Finding:
+    """Compare a need with the account's quota; None if Service Quotas does not list it."""
+    if found is None:
+        detail = "\n".join((f"needed: {quota.needed:g}; Service Quotas does not list it", *quota.parts))
+        return Finding(quota.what, Verdict.LOOK, detail)
+    lines = [f"needed: {quota.needed:g}; quota: {found['Value']:g}, for the whole account", *quota.parts]
+    if found["Value"] >= quota.needed:
+        return Finding(quota.what, Verdict.OK, "\n".join(lines))
+    wanted = math.ceil(max(quota.needed, quota.usual))
+    increase = (
+        "request an increase first, which may take days: aws service-quotas request-service-quota-increase "
+        f"--service-code {quota.service} --quota-code {found['QuotaCode']} --desired-value {wanted}"
+    )
+    return Finding(quota.what, Verdict.FAILED, "\n".join([*lines, increase]))
 
 
 def _listed(client: Any, service: str) -> list[Any]:
