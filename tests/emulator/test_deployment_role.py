@@ -2,12 +2,14 @@
 
 import copy
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
-from botocore.exceptions import WaiterError
+from botocore.exceptions import ClientError, WaiterError
 
 from stepwise.deployment.stages import deployed
 from stepwise.deployment.templates import load
@@ -67,12 +69,12 @@ def role_of(account: Account, *, without: str = "") -> dict[str, str]:
     return dict(found.outputs)
 
 
-def key_of_caller(account: Account, policy: str) -> dict[str, str]:
+def key_of_caller(account: Account, policy: str, user: str = "caller") -> dict[str, str]:
     """The key of a user who may do only what the policy says."""
     iam = account.client("iam")
-    iam.create_user(UserName="caller")
-    iam.attach_user_policy(UserName="caller", PolicyArn=policy)
-    key = iam.create_access_key(UserName="caller")["AccessKey"]
+    iam.create_user(UserName=user)
+    iam.attach_user_policy(UserName=user, PolicyArn=policy)
+    key = iam.create_access_key(UserName=user)["AccessKey"]
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
 
 
@@ -139,6 +141,35 @@ def test_resource_is_not_updated_without_the_permission(ours: Account) -> None:
     eventually(lambda: client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE")
     (failure,) = deployment.failures(client, name)
     assert DENIED.format(name, "logs:DeleteRetentionPolicy") in failure.reason
+
+
+def change_set_of_a_caller(account: Account) -> str:
+    """Create and delete a change set, named by its ARN, as somebody who may use its stack only. Returns its status."""
+    name = f"stack-{uuid.uuid4().hex[:8]}"
+    only = {"Effect": "Allow", "Action": "cloudformation:*", "Resource": f"arn:aws:cloudformation:*:*:stack/{name}/*"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": only})
+    policy = account.client("iam").create_policy(PolicyName=name, PolicyDocument=document)["Policy"]["Arn"]
+    key = key_of_caller(account, policy, user=name)
+    session = boto3.Session(key["AWS_ACCESS_KEY_ID"], key["AWS_SECRET_ACCESS_KEY"], region_name="us-east-1")
+    client = session.client("cloudformation", endpoint_url=account.endpoint)
+    body = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
+    arn = client.create_change_set(StackName=name, ChangeSetName="c", ChangeSetType="CREATE", TemplateBody=body)["Id"]
+    status = client.describe_change_set(ChangeSetName=arn)["Status"]
+    client.delete_change_set(ChangeSetName=arn)
+    return str(status)
+
+
+def test_change_set_needs_the_permission_on_its_stack(ours: Account) -> None:
+    assert change_set_of_a_caller(ours) == "CREATE_COMPLETE"
+
+
+def test_ministack_still_checks_a_change_set_on_no_resource(upstream: Account) -> None:
+    try:
+        change_set_of_a_caller(upstream)
+    except ClientError as error:
+        assert "DescribeChangeSet" in str(error)
+    else:
+        raise AssertionError(still_there("deployment_role", "a change set belongs to no stack"))
 
 
 def test_role_and_caller_deploy_and_delete_the_application(
