@@ -293,6 +293,20 @@ def test_sweep_lists_a_gate_waiting_for_a_finished_version(skipped: Callable[[st
     assert world.gate().lagging == {"gate"}
 
 
+def test_gate_waiting_for_an_expired_version_is_listed_and_rebuilt(skipped: Callable[[str], World]) -> None:
+    world = skipped("before its end")
+    version: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123@2"}}
+    world.client.delete_item(TableName=world.tables.commands, Key=version)
+    key = world.gate().key
+
+    assert Recovery(world.turns, world.machine).sweep(world.now, lambda: True)["lagging"] == 1
+    assert Consistency(world.client, world.tables).problem(key) == "version 2 has no row"
+    assert rebuild_gate(world.client, world.tables, key, world.now) == 1
+    gate = world.gate()
+    assert (gate.published, gate.finished, gate.pending_since, gate.lagging) == (2, 2, None, frozenset())
+    assert world.publish(order(3, mode="sync"))["status"] == "finished"
+
+
 def test_version_unknown_to_the_gate_is_not_finished(world: World) -> None:
     world.publish(order(mode="sync"))
     older = stored_gate(world)
