@@ -1,4 +1,7 @@
-"""The role that deploys: what it lacks fails with AWS's reason, and deployment/role.yaml suffices for everything."""
+"""The role that deploys: what it lacks fails with AWS's reason, and nothing remains.
+
+tests/integration/test_deployment_guide.py deploys and deletes the application with deployment/role.yaml.
+"""
 
 import copy
 import json
@@ -189,21 +192,6 @@ def test_stack_without_a_role_needs_the_permissions_of_its_caller(ours: Account,
     client.create_stack(StackName=name, TemplateBody=TOPIC)
 
     eventually(lambda: client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == status)
-
-
-def test_role_and_caller_deploy_and_delete_the_application(
-    empty: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outputs, client = role_of(empty), empty.client("cloudformation")
-    key, usual = key_of_caller(empty, outputs["CallerPolicyArn"]), deployment.sam_environment
-    monkeypatch.setattr(deployment, "sam_environment", lambda *args: usual(*args) | key)
-
-    deployment.deploy(empty.endpoint, tmp_path / "log", name=NAME, role=outputs["RoleArn"])
-    assert left(empty) == {"stacks", "tables", "buckets", "functions", "logs"}
-
-    client.delete_stack(StackName=NAME)
-    client.get_waiter("stack_delete_complete").wait(StackName=NAME, WaiterConfig={"Delay": 1})
-    assert left(empty) == {"tables", "buckets"}
 
 
 def test_deployment_without_one_action_names_it_and_leaves_nothing(empty: Account, tmp_path: Path) -> None:
