@@ -146,14 +146,14 @@ class Recovery:
             self.machine.wake(state.command.tokens)
             return "woken"
         # A version that has finished since the gate was read is left alone.
-        if execution.status == SUCCEEDED:
+        if execution.status == SUCCEEDED or execution.ended_before(state.command.created_at):
             return self._renewed(attempt, at)
         error = error_of(execution.status, execution.error, execution.cause)
         return "ended" if gates.ended(attempt, error, at) else "moving"
 
     def _renewed(self, attempt: Attempt, at: datetime) -> str:
-        """Start another attempt: a version that a restore has lost took the name of this one's execution."""
-        decision = Decision("retry", "sweep", "an execution of this name has succeeded", at.isoformat())
+        """Start another attempt. The execution of this name is of a time that a restore has undone."""
+        decision = Decision("retry", "sweep", "its execution ran before a restore", at.isoformat())
         renewed = self.turns.gates.renew(attempt, decision)
         if renewed is None:
             return "moving"

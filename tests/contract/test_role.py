@@ -5,6 +5,7 @@ with the role.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -173,8 +174,16 @@ def test_caller_may_create_the_bucket_of_sam() -> None:
         [parse_policy_document({"Statement": statements(LONG, "CallerPolicy")})],
     )
     for kind, properties in created.items():
-        for need in needed(kind, PACKAGES, dict.fromkeys(properties, PACKAGES), place, ("create",)):
+        for need in needed(kind, PACKAGES, dict.fromkeys(properties, PACKAGES), place, ("create", "read")):
             assert evaluate(context(need), policy).decision == "Allow"
+
+
+def test_caller_may_do_what_the_preflight_needs() -> None:
+    page = (ROOT / "docs" / "deploy.md").read_text().partition("## Preflight\n")[2].partition("\n## ")[0]
+    needed = set(re.findall(r"`([a-z-]+:[A-Z]\w+)`", page))
+
+    assert needed
+    assert needed <= {action for one in statements(LONG, "CallerPolicy") for action in listed(one["Action"])}
 
 
 @pytest.mark.parametrize("policy", [*POLICIES, "CallerPolicy"])

@@ -28,8 +28,6 @@ ON_EVERYTHING = {
     *("logs:PutResourcePolicy", "logs:UpdateLogDelivery", "xray:GetSamplingRules", "xray:GetSamplingTargets"),
     *("xray:PutTelemetryRecords", "xray:PutTraceSegments", "states:SendTaskSuccess"),
 }
-# A machine of another application may wait for an approval: these read its history.
-FOR_ANY_MACHINE = {"ApprovalEndedRole", "SendCallbacksRole", "SweepApprovalsRole"}
 # All functions of an account share its concurrency.
 OF_THE_ACCOUNT = {"FunctionsThrottledAlarm"}
 
@@ -68,7 +66,7 @@ def test_no_role_reaches_a_resource_of_another_stage(one: str, other: str) -> No
         if fnmatchcase(arn, pattern)
     }
 
-    assert {(role, arn) for role, arn in reached if role not in FOR_ANY_MACHINE} == set()
+    assert reached == set()
 
 
 def test_few_actions_have_no_resource() -> None:
@@ -83,7 +81,7 @@ def test_rules_match_events_of_their_stage_only() -> None:
     rules = stage(ONE).resources("AWS::Events::Rule")
     patterns = {name: json.dumps(body["EventPattern"]) for name, body in rules.items() if "EventPattern" in body}
 
-    assert {name for name, pattern in patterns.items() if f"{ONE}-" not in pattern} <= {"ApprovalEndedFunctionEnded"}
+    assert {name for name, pattern in patterns.items() if f"{ONE}-" not in pattern} == set()
 
 
 def test_metrics_are_of_one_stage() -> None:

@@ -2,18 +2,20 @@
 
 import copy
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
-from botocore.exceptions import WaiterError
+from botocore.exceptions import ClientError, WaiterError
 
 from stepwise.deployment.stages import deployed
 from stepwise.deployment.templates import load
 from stepwise.local import deployment
 from stepwise.local.emulator import emulator
-from stepwise.local.emulator.emulator import LocalStackError
+from stepwise.local.emulator.emulator import REGION, LocalStackError
 from tests.emulator.test_first_deployment import Application, application
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, still_there
@@ -23,6 +25,7 @@ pytestmark = pytest.mark.local_only("are about stacks of their own, which fail")
 
 ROLE = load(ROOT / "deployment" / "role.yaml")
 NAME = "stepwise-dev"
+TOPIC = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
 DENIED = "assumed-role/{}/AWSCloudFormation is not authorized to perform: {} on resource: "
 
 
@@ -68,12 +71,24 @@ def role_of(account: Account, *, without: str = "") -> dict[str, str]:
 
 
 def key_of_caller(account: Account, policy: str) -> dict[str, str]:
-    """The key of a user who may do only what the policy says."""
-    iam = account.client("iam")
-    iam.create_user(UserName="caller")
-    iam.attach_user_policy(UserName="caller", PolicyArn=policy)
-    key = iam.create_access_key(UserName="caller")["AccessKey"]
+    """The key of a new user with a managed policy, as settings of the environment."""
+    iam, name = account.client("iam"), f"caller-{uuid.uuid4().hex[:8]}"
+    iam.create_user(UserName=name)
+    iam.attach_user_policy(UserName=name, PolicyArn=policy)
+    key = iam.create_access_key(UserName=name)["AccessKey"]
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+
+
+def cloudformation_of_caller(account: Account, action: str) -> Any:
+    """CloudFormation, called by a user who may do this action."""
+    statement = {"Effect": "Allow", "Action": action, "Resource": "*"}
+    policy = account.client("iam").create_policy(
+        PolicyName=f"may-{uuid.uuid4().hex[:8]}",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
+    )["Policy"]["Arn"]
+    key = key_of_caller(account, policy)
+    session = boto3.Session(key["AWS_ACCESS_KEY_ID"], key["AWS_SECRET_ACCESS_KEY"], region_name=REGION)
+    return session.client("cloudformation", endpoint_url=account.endpoint)
 
 
 def left(account: Account) -> set[str]:
@@ -95,9 +110,8 @@ def left(account: Account) -> set[str]:
 
 def test_ministack_still_ignores_the_role_of_a_stack(upstream: Account) -> None:
     client, role = upstream.client("cloudformation"), upstream.role("may-nothing")
-    body = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
 
-    client.create_stack(StackName="with-a-role", TemplateBody=body, RoleARN=role)
+    client.create_stack(StackName="with-a-role", TemplateBody=TOPIC, RoleARN=role)
 
     try:
         client.get_waiter("stack_create_complete").wait(StackName="with-a-role", WaiterConfig={"Delay": 1})
@@ -139,6 +153,22 @@ def test_resource_is_not_updated_without_the_permission(ours: Account) -> None:
     eventually(lambda: client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE")
     (failure,) = deployment.failures(client, name)
     assert DENIED.format(name, "logs:DeleteRetentionPolicy") in failure.reason
+
+
+def test_caller_may_not_pass_a_role_without_the_permission(ours: Account) -> None:
+    client = cloudformation_of_caller(ours, "cloudformation:*")
+
+    with pytest.raises(ClientError, match=r"AccessDenied.* is not authorized to perform: iam:PassRole on resource: "):
+        client.create_stack(StackName="passes-a-role", TemplateBody=TOPIC, RoleARN=ours.role("passed"))
+
+
+@pytest.mark.parametrize(("action", "status"), [("*", "CREATE_COMPLETE"), ("cloudformation:*", "ROLLBACK_COMPLETE")])
+def test_stack_without_a_role_needs_the_permissions_of_its_caller(ours: Account, action: str, status: str) -> None:
+    client, name = cloudformation_of_caller(ours, action), f"of-caller-{uuid.uuid4().hex[:8]}"
+
+    client.create_stack(StackName=name, TemplateBody=TOPIC)
+
+    eventually(lambda: client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == status)
 
 
 def test_role_and_caller_deploy_and_delete_the_application(

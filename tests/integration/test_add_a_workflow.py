@@ -44,6 +44,7 @@ def workflow(extended: Path, running: emulator.Emulator, stack: Stack) -> Stack:
         "StateMachineLogLevel": "ERROR",
         "RecordLifetimeDays": "90",
         "DeletionProtection": "false",
+        "PermissionsBoundaryArn": "",
         "AlertsTopic": stack.outputs["AlertsTopicArn"],
         **names,
         **{f"{table}Arn": one["TableArn"] for table, one in described.items()},

@@ -96,6 +96,7 @@ def machine(extended: Path, running: emulator.Emulator, stack: Stack) -> str:
         "LogRetentionDays": "1",
         "StateMachineLogLevel": "ERROR",
         "AlertsTopic": stack.outputs["AlertsTopicArn"],
+        "PermissionsBoundaryArn": "",
         "RequestApprovalFunctionArn": stack.outputs["RequestApprovalFunctionArn"],
     }
     guide.run(extended, "-c", DEPLOY, running.endpoint, str(running.log), NAME, json.dumps(parameters))

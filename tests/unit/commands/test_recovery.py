@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -221,6 +222,19 @@ def test_sweep_renews_a_version_that_succeeded_before_its_tables_were_restored(w
     assert (sweep(world)["started"], sweep(world)["started"], sweep(world)["woken"]) == (1, 1, 1)
     assert world.machines.executions[world.attempt(1, 3).name]["status"] == "RUNNING"
     assert (world.command(1)["attempt"], world.gate().dead) == (3, frozenset())
+
+
+@pytest.mark.parametrize(("ended_after", "counted"), [(-1, "started"), (1, "ended")])
+def test_sweep_renews_a_version_whose_name_a_lost_version_has_used(
+    world: World, ended_after: int, counted: str
+) -> None:
+    world.publish(order())
+    world.start(world.attempt(1))
+    stopped = START + timedelta(seconds=ended_after)
+    world.machines.executions[world.attempt(1).name].update(status="FAILED", error="Stale", stopDate=stopped)
+
+    assert sweep(world)[counted] == 1
+    assert world.command(1)["attempt"] == (2 if counted == "started" else 1)
 
 
 def test_version_that_ended_meanwhile_is_not_renewed(world: World) -> None:
