@@ -1,4 +1,4 @@
-"""Six hundred schedules of applications; `make faults-people` plays ten thousand different ones."""
+"""Eight hundred schedules of applications; `make faults-people` plays ten thousand different ones."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.faults.people.explore import EXPLORER, MUTANTS, Totals, hunt
 from tests.faults.people.schedule import KINDS
 from tests.faults.workers import Workers
 
-SCHEDULES = 600
+SCHEDULES = 800
 
 
 @pytest.fixture(scope="module")
