@@ -18,15 +18,15 @@ _SHOWN = ("application_id", "status", "reason", "submitted_at", "updated_at")
 type Json = dict[str, Any]
 
 
-def submit_application(request: Request, own: Environment) -> Answer:
+def submit_application(request: Request, environment: Environment) -> Answer:
     """Submit an application. A duplicate gets the response of the first call."""
-    application_id = invoke(own.submit_application_function, request.body)["application_id"]
+    application_id = invoke(environment.submit_application_function, request.body)["application_id"]
     return Answer(202, {"application_id": application_id}, {"location": f"/applications/{application_id}"})
 
 
-def show_application(request: Request, own: Environment) -> Answer:
+def show_application(request: Request, environment: Environment) -> Answer:
     key = {"application_id": request.values["application_id"]}
-    (row,) = read_rows(dynamodb(), [(own.applications_table, key)])
+    (row,) = read_rows(dynamodb(), [(environment.applications_table, key)])
     if row is None:
         raise not_found()
     found = from_item(row)

@@ -18,13 +18,13 @@ _PLACE = ("group", "waiting_until", "approval_id")
 _SHOWN = ("approval_id", "status", "subject", "group", "requested_by", "requested_at", "due_at")
 
 
-def list_approvals(request: Request, own: Environment) -> Answer:
+def list_approvals(request: Request, environment: Environment) -> Answer:
     """List waiting approvals, as the index has them: of a group by due time, or of all groups."""
     group = request.values.get("group")
     if request.subject is not None and not (request.groups if group is None else {group} & request.groups):
         raise _not_in(group)
     start = place(request, (str, str, str), lambda *parts: all(parts) and group in (None, parts[0]))
-    query: dict[str, Any] = {"TableName": own.approvals_table, "IndexName": WAITING, "Limit": limit(request)}
+    query: dict[str, Any] = {"TableName": environment.approvals_table, "IndexName": WAITING, "Limit": limit(request)}
     if start:
         query["ExclusiveStartKey"] = {
             name: to_value(value, fractions=True) for name, value in zip(_PLACE, start, strict=True)
@@ -38,15 +38,15 @@ def list_approvals(request: Request, own: Environment) -> Answer:
     return Answer(200, body)
 
 
-def decide_approval(request: Request, own: Environment) -> Answer:
+def decide_approval(request: Request, environment: Environment) -> Answer:
     given = {**request.body, "approval_id": request.values["approval_id"], **_decided_by(request)}
     if request.subject is not None:
-        (row,) = read_rows(dynamodb(), [(own.approvals_table, {"approval_id": given["approval_id"]})])
+        (row,) = read_rows(dynamodb(), [(environment.approvals_table, {"approval_id": given["approval_id"]})])
         if row is None:
             raise not_found()
         if Approval.of(row).group not in request.groups:
             raise _not_in(Approval.of(row).group)
-    return Answer(200, invoke(own.decide_approval_function, given))
+    return Answer(200, invoke(environment.decide_approval_function, given))
 
 
 def _read(query: dict[str, Any], group: str | None, request: Request) -> Any:

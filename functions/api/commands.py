@@ -17,20 +17,20 @@ from .cursor import cursor, limit, place
 from .request import Environment, Request
 
 
-def publish_command(request: Request, own: Environment) -> Answer:
+def publish_command(request: Request, environment: Environment) -> Answer:
     body = dict(request.body)
     if body["pk"] != f"TENANT#{request.tenant_code}":
         raise not_found()
     if request.key and not body.keys() & {"version", "request_id"}:
         body["request_id"] = request.digest
-    answer = invoke(own.publish_command_function, {**body, "tenant_code": request.tenant_code})
+    answer = invoke(environment.publish_command_function, {**body, "tenant_code": request.tenant_code})
     if body.get("mode") == "sync":
         return Answer(200, answer)
     return Answer(202, answer, {"location": f"/keys/{_encoded(body['pk'])}/{_encoded(body['sk'])}/versions"})
 
 
-def show_key(request: Request, own: Environment) -> Answer:
-    key, tables = _key(request), _tables(own)
+def show_key(request: Request, environment: Environment) -> Answer:
+    key, tables = _key(request), _tables(environment)
     try:
         entity = _newest(tables, key) if "at" not in request.values else _earlier(request, tables, key)
     except NoSuchVersion as error:
@@ -41,8 +41,8 @@ def show_key(request: Request, own: Environment) -> Answer:
     return Answer(200, entity, {"etag": etag})
 
 
-def list_versions(request: Request, own: Environment) -> Answer:
-    key, tables = _key(request), _tables(own)
+def list_versions(request: Request, environment: Environment) -> Answer:
+    key, tables = _key(request), _tables(environment)
     states = States(dynamodb(), tables)
     gate = states.gate(key)
     if gate is None:
@@ -70,8 +70,10 @@ def _key(request: Request) -> Key:
     return Key(request.values["pk"], request.values["sk"])
 
 
-def _tables(own: Environment) -> Tables:
-    return Tables(own.commands_table, own.gates_table, own.data_table, own.history_table)
+def _tables(environment: Environment) -> Tables:
+    return Tables(
+        environment.commands_table, environment.gates_table, environment.data_table, environment.history_table
+    )
 
 
 def _newest(tables: Tables, key: Key) -> dict[str, Any]:

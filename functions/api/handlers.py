@@ -20,10 +20,7 @@ _logger = logging.getLogger(__name__)
 
 type Response = dict[str, Any]
 
-
-@cache
-def environment() -> Environment:
-    return Environment()
+environment = Environment()
 
 
 @cache
@@ -53,10 +50,9 @@ def _always_answering(
 @handler(parse_event, ids=("route", "request_id"))
 def handle_request(received: Received, call: Call) -> Response:
     """Validate a request against the document, and respond to it."""
-    own = environment()
     try:
         operation = document().operation(received.route)
-        answer = _run(own, operation, received, call) if operation else _no_route(received)
+        answer = _run(operation, received, call) if operation else _no_route(received)
     except Problem as refused:
         answer = refused.answer
     except TransientError as error:
@@ -66,19 +62,19 @@ def handle_request(received: Received, call: Call) -> Response:
     return answer.response
 
 
-def _run(own: Environment, operation: Operation, received: Received, call: Call) -> Answer:
+def _run(operation: Operation, received: Received, call: Call) -> Answer:
     request = read(operation, received)
     # One module per tag: a cold start imports only what its request needs.
     module = import_module(f".{operation.module}", __package__)
     function: Callable[[Request, Environment], Answer] = getattr(module, operation.name)
     if not request.key:
-        answer = function(request, own)
+        answer = function(request, environment)
     else:
-        store = LeaseStore(dynamodb(), own.idempotency_table, lifetime=LIFETIME)
-        answer = once(store, request, call.deadline, lambda: function(request, own))
+        store = LeaseStore(dynamodb(), environment.idempotency_table, lifetime=LIFETIME)
+        answer = once(store, request, call.deadline, lambda: function(request, environment))
     # Parts that must not be stored are added to each response.
     finish = getattr(module, f"finish_{operation.name}", None)
-    return finish(request, own, answer) if finish and answer.status < 300 else answer
+    return finish(request, environment, answer) if finish and answer.status < 300 else answer
 
 
 def _no_route(received: Received) -> Answer:

@@ -23,7 +23,7 @@ _FIRST = "IMPORT#"
 _MAX_PAGES = 20
 
 
-def create_import(request: Request, own: Environment) -> Answer:
+def create_import(request: Request, environment: Environment) -> Answer:
     """Create an import. The machine runs a DIRECT import, which may take longer than API Gateway waits."""
     body = dict(request.body)
     if "key" not in body and "retry_of" not in body:
@@ -34,19 +34,19 @@ def create_import(request: Request, own: Environment) -> Answer:
         raise not_found("key: no such file of this tenant")
     named = {"import_id": request.digest[:32]} if request.key else {}
     given = {**body, **named, "tenant_code": request.tenant_code, "processing_mode": STEP_FUNCTION}
-    import_id = invoke(own.create_import_function, given)["import_id"]
+    import_id = invoke(environment.create_import_function, given)["import_id"]
     return Answer(202, {"import_id": import_id}, {"location": f"/imports/{import_id}"})
 
 
-def finish_create_import(_: Request, own: Environment, answer: Answer) -> Answer:
+def finish_create_import(_: Request, environment: Environment, answer: Answer) -> Answer:
     """Add the link, which is not stored, because it expires and is a credential."""
     if answer.status != 201:
         return answer
-    parameters = {"Bucket": own.imports_bucket, "Key": answer.body["key"]}
+    parameters = {"Bucket": environment.imports_bucket, "Key": answer.body["key"]}
     return answer.having(upload_url=_link("put_object", parameters))
 
 
-def list_imports(request: Request, own: Environment) -> Answer:
+def list_imports(request: Request, environment: Environment) -> Answer:
     """List imports in the order of their ids."""
     start = place(request, (str,), lambda after: after.startswith(_FIRST))
     after: str | None = start[0] if start else _FIRST
@@ -55,22 +55,22 @@ def list_imports(request: Request, own: Environment) -> Answer:
     for _ in range(_MAX_PAGES):
         if after is None or len(found) >= limit(request):
             break
-        imports, after = _page(request, own, after, limit(request) - len(found))
+        imports, after = _page(request, environment, after, limit(request) - len(found))
         found += [made for made in imports if wanted in (None, made.values["key"])]
     return Answer(
         200, {"imports": [_shown(made) for made in found], "cursor": cursor(request, [after] if after else None)}
     )
 
 
-def show_import(request: Request, own: Environment) -> Answer:
-    return Answer(200, _shown(_find(request, own)))
+def show_import(request: Request, environment: Environment) -> Answer:
+    return Answer(200, _shown(_find(request, environment)))
 
 
-def get_results(request: Request, own: Environment) -> Answer:
-    key = _find(request, own).values.get("results", {}).get(request.values["name"])
+def get_results(request: Request, environment: Environment) -> Answer:
+    key = _find(request, environment).values.get("results", {}).get(request.values["name"])
     if key is None:
         raise not_found("The import has no such file of results, or has not ended.")
-    return Answer(302, None, {"location": _link("get_object", {"Bucket": own.imports_bucket, "Key": key})})
+    return Answer(302, None, {"location": _link("get_object", {"Bucket": environment.imports_bucket, "Key": key})})
 
 
 def _upload(request: Request) -> Answer:
@@ -84,8 +84,8 @@ def _folder(request: Request) -> str:
     return f"uploads/{request.tenant_code}/"
 
 
-def _find(request: Request, own: Environment) -> Import:
-    found = ImportsTable(dynamodb(), own.imports_table).find(
+def _find(request: Request, environment: Environment) -> Import:
+    found = ImportsTable(dynamodb(), environment.imports_table).find(
         ImportKey(request.tenant_code, request.values["import_id"])
     )
     if found is None:
@@ -93,11 +93,11 @@ def _find(request: Request, own: Environment) -> Import:
     return found
 
 
-def _page(request: Request, own: Environment, after: str, count: int) -> tuple[list[Import], str | None]:
+def _page(request: Request, environment: Environment, after: str, count: int) -> tuple[list[Import], str | None]:
     """Return imports after this sort key, and where to continue."""
     query = partial(
         dynamodb().query,
-        TableName=own.imports_table,
+        TableName=environment.imports_table,
         KeyConditionExpression="pk = :pk AND sk > :after",
         ExpressionAttributeValues={
             ":pk": to_value(ImportKey(request.tenant_code, "").pk, fractions=True),
@@ -114,14 +114,13 @@ def _page(request: Request, own: Environment, after: str, count: int) -> tuple[l
     return imports, f"{before}$" if batch else before
 
 
-def _shown(made: Import) -> dict[str, Any]:
-    own = {name: made.values[name] for name in (*_SHOWN, *_TIMES) if name in made.values}
+def _shown(found: Import) -> dict[str, Any]:
     return {
-        **own,
-        "status": str(made.status),
-        "reasons": made.values.get("reasons", []),
-        "results": sorted(made.values.get("results", {})),
-        "waits_for": _waits_for(made),
+        **{name: found.values[name] for name in (*_SHOWN, *_TIMES) if name in found.values},
+        "status": str(found.status),
+        "reasons": found.values.get("reasons", []),
+        "results": sorted(found.values.get("results", {})),
+        "waits_for": _waits_for(found),
     }
 
 

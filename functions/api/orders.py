@@ -41,7 +41,7 @@ _UNDONE = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
 type Json = dict[str, Any]
 
 
-def place_order(request: Request, own: Environment) -> Answer:
+def place_order(request: Request, environment: Environment) -> Answer:
     """Start the saga. The order_id is the execution's name, so that the same order is placed once."""
     try:
         order = parse_order(request.body)
@@ -49,10 +49,13 @@ def place_order(request: Request, own: Environment) -> Answer:
         raise Problem(422, "InvalidOrder", str(error), located(str(error))) from None
     text = json_text(request.body, sort_keys=True)
     start = partial(
-        client("stepfunctions").start_execution, stateMachineArn=own.order_saga_arn, name=order.order_id, input=text
+        client("stepfunctions").start_execution,
+        stateMachineArn=environment.order_saga_arn,
+        name=order.order_id,
+        input=text,
     )
     if answered(start, "ExecutionAlreadyExists") is None:
-        placed = _execution(own.order_saga_arn, order.order_id)
+        placed = _execution(environment.order_saga_arn, order.order_id)
         if placed is None:
             # This read is eventually consistent.
             raise Unavailable("Step Functions does not show the execution yet")
@@ -62,19 +65,19 @@ def place_order(request: Request, own: Environment) -> Answer:
     return Answer(202, {"order_id": order.order_id}, {"location": f"/orders/{order.order_id}"})
 
 
-def show_order(request: Request, own: Environment) -> Answer:
+def show_order(request: Request, environment: Environment) -> Answer:
     order_id = request.values["order_id"]
     rows = [
-        (own.orders_table, {"order_id": order_id}),
-        (own.payments_table, {"order_id": order_id}),
-        (own.inventory_table, {"pk": reservation_key(order_id)}),
+        (environment.orders_table, {"order_id": order_id}),
+        (environment.payments_table, {"order_id": order_id}),
+        (environment.inventory_table, {"pk": reservation_key(order_id)}),
     ]
     order, payment, reservation = read_rows(dynamodb(), rows)
-    saga = _execution(own.order_saga_arn, order_id)
+    saga = _execution(environment.order_saga_arn, order_id)
     if saga is None and order is None:
         raise not_found()
     failed = saga is not None and saga["status"] in _UNDONE
-    recovery = _execution(own.order_recovery_arn, order_id) if failed or (saga is None and order) else None
+    recovery = _execution(environment.order_recovery_arn, order_id) if failed or (saga is None and order) else None
     body = {
         "order_id": order_id,
         "order": _shown(order, _ORDER),
@@ -87,13 +90,13 @@ def show_order(request: Request, own: Environment) -> Answer:
     return Answer(200, body)
 
 
-def list_orders(request: Request, own: Environment) -> Answer:
+def list_orders(request: Request, environment: Environment) -> Answer:
     """List the orders of each day, by the index, which may be slightly late; then read their rows."""
     since = _since(request)
     start = place(request, (str, str, str), _is_place)
     day, after = (date.fromisoformat(start[0]), start[1:]) if start else (since.date(), None)
-    keys, goes_on = read_page(request, lambda: _keys(own, day, after, since, limit(request)))
-    rows = read_rows(dynamodb(), [(own.orders_table, {"order_id": key}) for key in keys]) if keys else []
+    keys, goes_on = read_page(request, lambda: _keys(environment, day, after, since, limit(request)))
+    rows = read_rows(dynamodb(), [(environment.orders_table, {"order_id": key}) for key in keys]) if keys else []
     orders = [shown for row in rows if (shown := _shown(row, _ORDER)) and _wanted(request, shown)]
     return Answer(200, {"orders": orders, "cursor": cursor(request, goes_on)})
 
@@ -117,7 +120,7 @@ def _since(request: Request) -> datetime:
 
 
 def _keys(
-    own: Environment, day: date, after: list[str] | None, since: datetime, count: int
+    environment: Environment, day: date, after: list[str] | None, since: datetime, count: int
 ) -> tuple[list[str], list[str] | None]:
     """Return order_ids from this place on, and where to continue; None at the end."""
     today = datetime.now(UTC).date()
@@ -125,7 +128,7 @@ def _keys(
     for _ in range(_MAX_EMPTY):
         if day > today:
             break
-        answer = _day(own, day, after, since, count)
+        answer = _day(environment, day, after, since, count)
         keys = [item["order_id"]["S"] for item in answer["Items"]]
         if last := answer.get("LastEvaluatedKey"):
             return keys, [day.isoformat(), last["order_id"]["S"], last["created_at"]["S"]]
@@ -135,12 +138,12 @@ def _keys(
     return keys, None if day > today else [day.isoformat(), "", ""]
 
 
-def _day(own: Environment, day: date, after: list[str] | None, since: datetime, count: int) -> Any:
+def _day(environment: Environment, day: date, after: list[str] | None, since: datetime, count: int) -> Any:
     created_ymd = {"S": day.isoformat()}
     # Without a filter, `since` advances from page to page, and DynamoDB starts no query before its range.
     first = min(since.isoformat(), after[1]) if after and after[0] else since.isoformat()
     query: Json = {
-        "TableName": own.orders_table,
+        "TableName": environment.orders_table,
         "IndexName": "created_ymd",
         "KeyConditionExpression": "created_ymd = :day AND created_at >= :since",
         "ExpressionAttributeValues": {":day": created_ymd, ":since": {"S": first}},

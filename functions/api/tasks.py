@@ -18,7 +18,7 @@ _ITEM = ("status", "attempt", "result", "error")
 _TIMES = ("created_at", "updated_at", "started_at", "ended_at")
 
 
-def create_task(request: Request, own: Environment) -> Answer:
+def create_task(request: Request, environment: Environment) -> Answer:
     # Other routes do not load the types.
     from tasks.registered import TYPES
 
@@ -27,19 +27,19 @@ def create_task(request: Request, own: Environment) -> Answer:
     except InvalidTask as error:
         raise Problem(422, "InvalidTask", str(error), located(str(error))) from None
     named = {"task_id": request.digest} if request.key else {}
-    answer = invoke(own.create_task_function, {**named, **request.body, "tenant_code": request.tenant_code})
+    answer = invoke(environment.create_task_function, {**named, **request.body, "tenant_code": request.tenant_code})
     return Answer(202, answer, {"location": f"/tasks/{answer['task_id']}"})
 
 
-def show_task(request: Request, own: Environment) -> Answer:
+def show_task(request: Request, environment: Environment) -> Answer:
     key = TaskKey(request.tenant_code, request.values["task_id"])
-    task = TasksTable(dynamodb(), own.tasks_table).find(key)
+    task = TasksTable(dynamodb(), environment.tasks_table).find(key)
     if task is None:
         raise not_found()
     start = place(request, (int,), lambda number: 1 <= number <= task.total_items)
     first = start[0] if start else 1
     last = min(first + limit(request) - 1, task.total_items)
-    items = _items(own, key, first, last)
+    items = _items(environment, key, first, last)
     body = {
         **{name: task.values[name] for name in (*_TASK, *_TIMES) if name in task.values},
         "status": str(task.status),
@@ -50,8 +50,8 @@ def show_task(request: Request, own: Environment) -> Answer:
     return Answer(200, body)
 
 
-def _items(own: Environment, key: TaskKey, first: int, last: int) -> list[Item]:
-    rows = [(own.tasks_table, key.item(number)) for number in range(first, last + 1)]
+def _items(environment: Environment, key: TaskKey, first: int, last: int) -> list[Item]:
+    rows = [(environment.tasks_table, key.item(number)) for number in range(first, last + 1)]
     return [Item.of(row) for row in read_rows(dynamodb(), rows) if row] if rows else []
 
 

@@ -123,7 +123,13 @@ class Recovery:
         """Advance a key by one step. seen: as the index has it, which may be late. Returns a word for the step."""
         gates = self.turns.gates
         state = gates.states.state(Attempt(seen.key, seen.turn, 0))
-        if state is None or state.gate.turn != seen.turn:
+        if state is None:
+            gate = gates.states.gate(seen.key)
+            if gate and gate.pending and gate.turn == seen.turn:
+                # Only the rows of ended versions expire: the gate is older than its key's rows.
+                gates.conflict(seen.key, f"version {seen.turn} has no row", at)
+            return "moving"
+        if state.gate.turn != seen.turn:
             return "moving"
         if state.command.has_ended:
             # The gate was read after the row, and does not have it.
@@ -140,14 +146,14 @@ class Recovery:
             self.machine.wake(state.command.tokens)
             return "woken"
         # A version that has finished since the gate was read is left alone.
-        if execution.status == SUCCEEDED:
+        if execution.status == SUCCEEDED or execution.ended_before(state.command.created_at):
             return self._renewed(attempt, at)
         error = error_of(execution.status, execution.error, execution.cause)
         return "ended" if gates.ended(attempt, error, at) else "moving"
 
     def _renewed(self, attempt: Attempt, at: datetime) -> str:
-        """Start another attempt: a version that a restore has lost took the name of this one's execution."""
-        decision = Decision("retry", "sweep", "an execution of this name has succeeded", at.isoformat())
+        """Start another attempt. The execution of this name is of a time that a restore has undone."""
+        decision = Decision("retry", "sweep", "its execution ran before a restore", at.isoformat())
         renewed = self.turns.gates.renew(attempt, decision)
         if renewed is None:
             return "moving"

@@ -3,10 +3,9 @@
 A gate is older than the rows after a restore of GatesTable alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import takewhile
 
 from idempotency.codec import Item
 from idempotency.dynamodb import RowClient, read_rows
@@ -46,13 +45,14 @@ class Lagging:
 class Seen:
     """A key at one moment.
 
-    ended: rows of ended versions, in order, from the first that neither gate nor data have passed.
+    ended: versions that have ended, in order, from the first that neither gate nor data have passed, each with its row;
+        None if it has expired.
     unknown: rows of versions after both the gate's newest and the data's, in order.
     """
 
     gate: Gate | None
     data: Item | None
-    ended: tuple[CommandRow, ...]
+    ended: Mapping[int, CommandRow | None]
     unknown: tuple[CommandRow, ...]
 
     @property
@@ -67,7 +67,9 @@ class Seen:
             return f"the data has version {self.data_version}, by the gate {by_gate}"
         if self.unknown:
             return f"version {self.unknown[0].version} has a row, and the gate does not know it"
-        return f"version {self.ended[0].version} has ended, and the gate does not know it" if self.ended else ""
+        for version, row in self.ended.items():
+            return f"version {version} {'has ended, and the gate does not know it' if row else 'has no row'}"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +94,19 @@ class Consistency:
         (data,) = read_rows(self.client, [data_row])
         gate = Gate.of(before) if before else None
         shown = version_of(data)
-        ended = tuple(takewhile(lambda row: row.has_ended, self._rows(key, max(gate.finished if gate else 0, shown))))
-        unknown = tuple(self._rows(key, max(gate.published if gate else 0, shown)))
+        published = gate.published if gate else 0
+        ended = dict(self._ended(key, max(gate.finished if gate else 0, shown), published))
+        unknown = tuple(self._rows(key, max(published, shown)))
         (after,) = read_rows(self.client, [gate_row])
         return Seen(gate, data, ended, unknown) if before == after else None
+
+    def _ended(self, key: Key, version: int, published: int) -> Iterator[tuple[int, CommandRow | None]]:
+        """Yield the versions after this one, up to the first that has not ended. Only rows of ended ones expire."""
+        rows = States(self.client, self.tables)
+        while (row := rows.command(key, version := version + 1)) or version <= published:
+            if row and not row.has_ended:
+                return
+            yield version, row
 
     def _rows(self, key: Key, version: int) -> Iterator[CommandRow]:
         """Yield the rows of the versions after this one, up to the first gap."""

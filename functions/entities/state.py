@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from idempotency.codec import Item, from_item, from_value
@@ -120,6 +121,10 @@ class CommandRow:
     def lifetime_days(self) -> int | None:
         days: int | None = self.value("lifetime_days")
         return days
+
+    @property
+    def created_at(self) -> datetime:
+        return datetime.fromisoformat(self.value("created_at"))
 
     @property
     def updated_at(self) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import batched, islice, takewhile
+from itertools import batched, chain, islice, takewhile
 from typing import Any
 
 from idempotency import StoreUnavailable
@@ -110,15 +110,15 @@ class Audit:
         time_left: called before each page; False leaves the rest to the next sweep.
         """
         note, places = self._note(), dict[str, str]()
-        found = {one.order_id for one in self._again(note)}
+        found = {known.order_id for known in self._again(note)}
         for step in ORDER_SAGA.deployed:
             place = note.places.get(step.name)
             pages = takewhile(lambda _: time_left(), self._pages(step, place))
             for order_ids, last in islice(pages, _PAGES):
-                for one in self.of_orders(order_ids) if step is _FIRST else self.of_effects(step, order_ids):
-                    if one.order_id not in note.order_ids:
-                        _logger.error("the rows of an order contradict each other", extra=asdict(one))
-                    found.add(one.order_id)
+                for contradiction in self.of_orders(order_ids) if step is _FIRST else self.of_effects(step, order_ids):
+                    if contradiction.order_id not in note.order_ids:
+                        _logger.error("the rows of an order contradict each other", extra=asdict(contradiction))
+                    found.add(contradiction.order_id)
                 place = last
             if place:
                 places[step.name] = place
@@ -129,8 +129,8 @@ class Audit:
         return len(found)
 
     def _again(self, note: Note) -> list[Contradiction]:
-        effects = (self.of_effects(step, note.order_ids) for step in ORDER_SAGA.deployed[1:])
-        return [*self.of_orders(note.order_ids), *(one for each in effects for one in each)]
+        effects = [self.of_effects(step, note.order_ids) for step in ORDER_SAGA.deployed[1:]]
+        return [*chain(self.of_orders(note.order_ids), *effects)]
 
     def _note(self) -> Note:
         (row,) = read_rows(self.client, [(self.records, {"pk": _NOTE})])

@@ -72,7 +72,7 @@ class Reserving:
 
     def _learn(self, refusals: Sequence[Refusal], shards: Sequence[Shard]) -> None:
         alone = [refusal for refusal in refusals if shards[refusal.index].of == 1 and not self._is_spread(refusal)]
-        self._see({one.index: Stock([pieces_in(one.item)]) if one.item else None for one in alone})
+        self._see({refusal.index: Stock([pieces_in(row)]) if (row := refusal.item) else None for refusal in alone})
         spread = [refusal.index for refusal in refusals if shards[refusal.index].of > 1]
         self._see({index: self.shards.look(self._item(index).sku) for index in spread})
 

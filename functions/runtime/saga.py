@@ -47,8 +47,8 @@ def tasks(
             @wraps(run)
             def handle(request: Any, call: Call) -> Result:
                 saga_id = getattr(request, saga.id_field)
-                made = Step(saga_id, step.name, call.event, call.aws_request_id, call.at)
-                return run(Task(request, made, call.deadline))
+                called = Step(saga_id, step.name, call.event, call.aws_request_id, call.at)
+                return run(Task(request, called, call.deadline))
 
             return handle
 

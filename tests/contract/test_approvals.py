@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from approvals.requests import ApprovalRequest, parse_request
+from tests.kit.deployed_stack import Stack
 from tests.kit.machine import MACHINES
 from tests.kit.project import ROOT
-from tests.kit.template import TEMPLATE
+from tests.kit.template import TEMPLATE, allowed
 
 GUIDE = (ROOT / "docs" / "add-an-approval.md").read_text()
 DEFINITIONS = [
@@ -54,6 +55,27 @@ def test_last_resort_fires_a_day_after_the_approval_is_due(state: Any) -> None:
     retried = {error for retrier in state["Retry"] for error in retrier["ErrorEquals"]}
     assert "States.Timeout" not in retried
     assert {"Contention", "StoreUnavailable"} <= retried
+
+
+@pytest.mark.parametrize("others", [[], ["price-release", "dev-payout"]], ids=["none", "two"])
+def test_only_ends_and_histories_of_waiting_machines_are_read(others: list[str]) -> None:
+    """Other machines of the account, and their inputs, are no business of approvals."""
+    machines = [name for name, one in MACHINES.items() if "RequestApprovalFunctionArn" in one.substitutions]
+    arns = [f"arn:aws:states:us-east-1:000000000000:stateMachine:{name}" for name in [*machines, *others]]
+    stack = Stack(parameters={"ApprovalMachineArns": ",".join(arns[len(machines) :])})
+    (rule,) = (one for one in stack.rules() if one.function == "ApprovalEndedFunction")
+    grants = {
+        action: {arn for one in found for arn in stack.resolve(one)}
+        for role in ("SendCallbacksRole", "ApprovalEndedRole", "SweepApprovalsRole")
+        for action in ("states:GetExecutionHistory", "states:DescribeExecution")
+        if (found := allowed(role, action))
+    }
+
+    assert machines
+    assert sorted(json.loads(rule.pattern)["detail"]["stateMachineArn"]) == sorted(arns)
+    assert len(grants) == 2
+    for granted in grants.values():
+        assert granted == {f"{arn.replace(':stateMachine:', ':execution:')}:*" for arn in arns}
 
 
 def _payload(state: Any) -> dict[str, Any]:

@@ -7,11 +7,13 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from stepwise.deployment.templates import load
 from tests.kit.deployed_stack import Stack
 from tests.kit.each import each
 from tests.kit.service_authorization import reference
 from tests.kit.template import (
     FUNCTIONS,
+    PATH,
     RESOURCES,
     TEMPLATE,
     Function,
@@ -44,8 +46,10 @@ LISTED_INSTANCES = {
         {"Fn::Join": ["", [{"Fn::Join": ["*,", {"Fn::Split": [",", {"Ref": "ConnectInstanceArns"}]}]}, "*"]]},
     ]
 }
-# Any machine may wait for an approval.
-ANY_EXECUTION = {"Fn::Sub": "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:execution:*"}
+# The executions of the machines that wait for approvals.
+WAITING_EXECUTIONS = {
+    "Fn::Split": [",", load(PATH)["Resources"]["Approvals"]["Properties"]["Parameters"]["WaitingExecutionArns"]]
+}
 # Lambda reads these itself, and each has its own failure destination.
 STREAMS = {"DynamoDB", "Kinesis", "SQS"}
 ASYNCHRONOUS = [
@@ -167,7 +171,7 @@ def test_statement_allows_a_few_named_actions_of_one_service(statement: Statemen
 @every_statement
 def test_only_actions_without_resource_types_use_a_wildcard(statement: Statement) -> None:
     wide = (one for one in statement.resources if "*" in str(one))
-    bounded = (one in (LISTED_INSTANCES, ANY_EXECUTION) or BOUNDED.fullmatch(str(one)) for one in wide)
+    bounded = (one in (LISTED_INSTANCES, WAITING_EXECUTIONS) or BOUNDED.fullmatch(str(one)) for one in wide)
 
     assert all(bounded) or not any(reference()[action].knows_resources for action in statement.actions)
 

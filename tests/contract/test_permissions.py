@@ -55,6 +55,8 @@ OPTIONS = {
     # The instance in the sample events.
     "ConnectInstanceArns": "arn:aws:connect:us-east-1:000000000000:instance/12345678-1234-1234-1234-123456789012",
     "AllowReset": "true",
+    # The machine in the sample events.
+    "ApprovalMachineArns": "arn:aws:states:us-east-1:000000000000:stateMachine:AccountOpening",
     "DeletionProtection": "true",
     "AllowedSecurityProfiles": "Supervisor",
     "UsersBucketKeyArn": "arn:aws:kms:us-east-1:000000000000:key/k-1",

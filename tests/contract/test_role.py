@@ -5,6 +5,7 @@ with the role.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -13,10 +14,9 @@ import pytest
 from ministack.core.iam_evaluator import EvalContext, evaluate, parse_policy_document
 
 from stepwise.deployment import names
-from stepwise.deployment.application import nested
 from stepwise.deployment.gradual import gradual
 from stepwise.deployment.preflight.resolve import Resolver
-from stepwise.deployment.templates import Template, load
+from stepwise.deployment.templates import Template, load, of_type
 from stepwise.deployment.translation import translated
 from stepwise.local.permissions import Permission, Place, needed, reference
 from tests.contract.test_permissions import OPTIONS
@@ -32,7 +32,7 @@ LONG = "stepwise-of-the-department-of-logistics1"
 SHORT_NAME = LONG[:23]
 STACKS = {"short": "stepwise-dev", "long": LONG}
 STACK = "AWS::CloudFormation::Stack"
-POLICIES = ("CodePolicy", "DataPolicy")
+POLICIES = ("CodePolicy", "DataPolicy", "WatchPolicy")
 # Characters of a managed policy, without white space.
 MAX_CHARACTERS = 6_144
 # Grants on everything although IAM knows ARNs for the action: permissions.py has the reasons.
@@ -44,6 +44,11 @@ each_stack = pytest.mark.parametrize("stack", STACKS)
 @cache
 def templates() -> list[Template]:
     return [translated(template, REGION) for template in (TEMPLATE, gradual(TEMPLATE, "release"))]
+
+
+@cache
+def root() -> Template:
+    return translated(load(ROOT / "template.yaml"), REGION)
 
 
 @cache
@@ -61,12 +66,8 @@ def needs(stack: str) -> frozenset[Permission]:
 def resources(resolver: Resolver) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """The type, name and properties of every resource, nested stacks included."""
     stack = resolver.pseudo["AWS::StackName"]
-    for logical_id, place in nested(load(ROOT / "template.yaml")).items():
-        yield (
-            STACK,
-            names.generated(STACK, stack, logical_id),
-            {"TemplateURL": f"https://s3.amazonaws.com/{PACKAGES}/{place}"},
-        )
+    for logical_id, properties in of_type(root(), STACK).items():
+        yield STACK, names.generated(STACK, stack, logical_id), properties
     for logical_id, body in resolver.template["Resources"].items():
         if "Condition" not in body or resolver.holds(body["Condition"]):
             properties = resolver.resolve({**body.get("Properties", {}), **body.get("UpdatePolicy", {})})
@@ -173,8 +174,16 @@ def test_caller_may_create_the_bucket_of_sam() -> None:
         [parse_policy_document({"Statement": statements(LONG, "CallerPolicy")})],
     )
     for kind, properties in created.items():
-        for need in needed(kind, PACKAGES, dict.fromkeys(properties, PACKAGES), place, ("create",)):
+        for need in needed(kind, PACKAGES, dict.fromkeys(properties, PACKAGES), place, ("create", "read")):
             assert evaluate(context(need), policy).decision == "Allow"
+
+
+def test_caller_may_do_what_the_preflight_needs() -> None:
+    page = (ROOT / "docs" / "deploy.md").read_text().partition("## Preflight\n")[2].partition("\n## ")[0]
+    needed = set(re.findall(r"`([a-z-]+:[A-Z]\w+)`", page))
+
+    assert needed
+    assert needed <= {action for one in statements(LONG, "CallerPolicy") for action in listed(one["Action"])}
 
 
 @pytest.mark.parametrize("policy", [*POLICIES, "CallerPolicy"])

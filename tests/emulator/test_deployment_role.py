@@ -1,19 +1,24 @@
-"""The role that deploys: what it lacks fails with AWS's reason, and deployment/role.yaml suffices for everything."""
+"""The role that deploys: what it lacks fails with AWS's reason, and nothing remains.
+
+tests/integration/test_deployment_guide.py deploys and deletes the application with deployment/role.yaml.
+"""
 
 import copy
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
-from botocore.exceptions import WaiterError
+from botocore.exceptions import ClientError, WaiterError
 
 from stepwise.deployment.stages import deployed
 from stepwise.deployment.templates import load
 from stepwise.local import deployment
 from stepwise.local.emulator import emulator
-from stepwise.local.emulator.emulator import LocalStackError
+from stepwise.local.emulator.emulator import REGION, LocalStackError
 from tests.emulator.test_first_deployment import Application, application
 from tests.kit.injection import eventually
 from tests.kit.ministack import Account, still_there
@@ -23,6 +28,7 @@ pytestmark = pytest.mark.local_only("are about stacks of their own, which fail")
 
 ROLE = load(ROOT / "deployment" / "role.yaml")
 NAME = "stepwise-dev"
+TOPIC = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
 DENIED = "assumed-role/{}/AWSCloudFormation is not authorized to perform: {} on resource: "
 
 
@@ -53,7 +59,7 @@ def role_without(account: Account, name: str, action: str) -> str:
 def role_of(account: Account, *, without: str = "") -> dict[str, str]:
     """The outputs of role.yaml, deployed for the application without one action."""
     template, name = copy.deepcopy(ROLE), f"deploy-{NAME}"
-    for policy in ("CodePolicy", "DataPolicy"):
+    for policy in ("CodePolicy", "DataPolicy", "WatchPolicy"):
         for one in template["Resources"][policy]["Properties"]["PolicyDocument"]["Statement"]:
             if isinstance(one.get("Action"), list) and without in one["Action"]:
                 one["Action"].remove(without)
@@ -68,12 +74,24 @@ def role_of(account: Account, *, without: str = "") -> dict[str, str]:
 
 
 def key_of_caller(account: Account, policy: str) -> dict[str, str]:
-    """The key of a user who may do only what the policy says."""
-    iam = account.client("iam")
-    iam.create_user(UserName="caller")
-    iam.attach_user_policy(UserName="caller", PolicyArn=policy)
-    key = iam.create_access_key(UserName="caller")["AccessKey"]
+    """The key of a new user with a managed policy, as settings of the environment."""
+    iam, name = account.client("iam"), f"caller-{uuid.uuid4().hex[:8]}"
+    iam.create_user(UserName=name)
+    iam.attach_user_policy(UserName=name, PolicyArn=policy)
+    key = iam.create_access_key(UserName=name)["AccessKey"]
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+
+
+def cloudformation_of_caller(account: Account, action: str, resource: str = "*") -> Any:
+    """CloudFormation, called by a user who may do this action."""
+    statement = {"Effect": "Allow", "Action": action, "Resource": resource}
+    policy = account.client("iam").create_policy(
+        PolicyName=f"may-{uuid.uuid4().hex[:8]}",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
+    )["Policy"]["Arn"]
+    key = key_of_caller(account, policy)
+    session = boto3.Session(key["AWS_ACCESS_KEY_ID"], key["AWS_SECRET_ACCESS_KEY"], region_name=REGION)
+    return session.client("cloudformation", endpoint_url=account.endpoint)
 
 
 def left(account: Account) -> set[str]:
@@ -95,9 +113,8 @@ def left(account: Account) -> set[str]:
 
 def test_ministack_still_ignores_the_role_of_a_stack(upstream: Account) -> None:
     client, role = upstream.client("cloudformation"), upstream.role("may-nothing")
-    body = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
 
-    client.create_stack(StackName="with-a-role", TemplateBody=body, RoleARN=role)
+    client.create_stack(StackName="with-a-role", TemplateBody=TOPIC, RoleARN=role)
 
     try:
         client.get_waiter("stack_create_complete").wait(StackName="with-a-role", WaiterConfig={"Delay": 1})
@@ -141,19 +158,40 @@ def test_resource_is_not_updated_without_the_permission(ours: Account) -> None:
     assert DENIED.format(name, "logs:DeleteRetentionPolicy") in failure.reason
 
 
-def test_role_and_caller_deploy_and_delete_the_application(
-    empty: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outputs, client = role_of(empty), empty.client("cloudformation")
-    key, usual = key_of_caller(empty, outputs["CallerPolicyArn"]), deployment.sam_environment
-    monkeypatch.setattr(deployment, "sam_environment", lambda *args: usual(*args) | key)
+def change_set_of_a_caller(account: Account) -> str:
+    """Create and delete a change set, named by its ARN, as somebody who may use its stack only. Returns its status."""
+    name = f"stack-{uuid.uuid4().hex[:8]}"
+    client = cloudformation_of_caller(account, "cloudformation:*", f"arn:aws:cloudformation:*:*:stack/{name}/*")
+    arn = client.create_change_set(StackName=name, ChangeSetName="c", ChangeSetType="CREATE", TemplateBody=TOPIC)["Id"]
+    status = client.describe_change_set(ChangeSetName=arn)["Status"]
+    client.delete_change_set(ChangeSetName=arn)
+    return str(status)
 
-    deployment.deploy(empty.endpoint, tmp_path / "log", name=NAME, role=outputs["RoleArn"])
-    assert left(empty) == {"stacks", "tables", "buckets", "functions", "logs"}
 
-    client.delete_stack(StackName=NAME)
-    client.get_waiter("stack_delete_complete").wait(StackName=NAME, WaiterConfig={"Delay": 1})
-    assert left(empty) == {"tables", "buckets"}
+def test_change_set_needs_the_permission_on_its_stack(ours: Account) -> None:
+    assert change_set_of_a_caller(ours) == "CREATE_COMPLETE"
+
+
+def test_ministack_still_checks_a_change_set_on_no_resource(upstream: Account) -> None:
+    # If this fails, remove point 3 from patches/deployment_role.py.
+    with pytest.raises(ClientError, match="DescribeChangeSet"):
+        change_set_of_a_caller(upstream)
+
+
+def test_caller_may_not_pass_a_role_without_the_permission(ours: Account) -> None:
+    client = cloudformation_of_caller(ours, "cloudformation:*")
+
+    with pytest.raises(ClientError, match=r"AccessDenied.* is not authorized to perform: iam:PassRole on resource: "):
+        client.create_stack(StackName="passes-a-role", TemplateBody=TOPIC, RoleARN=ours.role("passed"))
+
+
+@pytest.mark.parametrize(("action", "status"), [("*", "CREATE_COMPLETE"), ("cloudformation:*", "ROLLBACK_COMPLETE")])
+def test_stack_without_a_role_needs_the_permissions_of_its_caller(ours: Account, action: str, status: str) -> None:
+    client, name = cloudformation_of_caller(ours, action), f"of-caller-{uuid.uuid4().hex[:8]}"
+
+    client.create_stack(StackName=name, TemplateBody=TOPIC)
+
+    eventually(lambda: client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == status)
 
 
 def test_deployment_without_one_action_names_it_and_leaves_nothing(empty: Account, tmp_path: Path) -> None:

@@ -1,4 +1,8 @@
-"""A first deployment that fails: CloudFormation's rollback of nested stacks, and what is left."""
+"""A deployment that fails: CloudFormation's rollback of nested stacks, what is left, and how to delete that.
+
+DeletionPolicy attribute, in AWS's template reference: if the operation that created a resource with
+RetainExceptOnCreate is rolled back, CloudFormation deletes it; all other operations retain it.
+"""
 
 import json
 import uuid
@@ -321,3 +325,19 @@ def test_failed_update_deletes_the_nested_stack_that_it_added(root: Application)
     assert root.status() == "UPDATE_ROLLBACK_COMPLETE"
     assert root.left() == before
     assert [one.resource for one in failures(client, root.name)] == ["Failing"]
+
+
+def test_failed_update_of_a_nested_stack_is_rolled_back(root: Application) -> None:
+    client = root.account.client("cloudformation")
+    root.begin(failing=False)
+    assert root.status() == "CREATE_COMPLETE"
+    before = root.left()
+
+    client.update_stack(StackName=root.name, TemplateBody=root.template())
+
+    assert root.status() == "UPDATE_ROLLBACK_COMPLETE"
+    assert root.left() == before
+    (failure,) = failures(client, root.name)
+    assert failure.stack.startswith(f"{root.name}-Second-")
+    assert failure.resource == "Failing"
+    assert {root.status(stack) for stack in before["stacks"]} == {"UPDATE_ROLLBACK_COMPLETE"}

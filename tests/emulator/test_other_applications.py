@@ -98,7 +98,7 @@ def test_application_command_names_missing_parts(python: Path, folder: Path) -> 
     assert (refused.returncode, str(folder) in refused.stderr, "--project" in refused.stderr) == (3, True, True)
 
 
-def test_start_deploys_another_application(python: Path, folder: Path) -> None:
+def test_start_deploys_another_application_after_a_failure(python: Path, folder: Path) -> None:
     stepwise, port = python.with_name("stepwise"), str(free_port())
     # The SAM CLI has a separate environment, because its pins differ.
     path = os.pathsep.join([os.environ["PATH"], str(ROOT / ".venv-sam" / "bin"), str(Path(sys.executable).parent)])
@@ -106,7 +106,13 @@ def test_start_deploys_another_application(python: Path, folder: Path) -> None:
     def call(*words: str) -> str:
         return run(stepwise, *words, "--port", port, cwd=folder, PATH=path)
 
+    failing = TEMPLATE.replace(
+        "Outputs:", "  Failing: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1}}\nOutputs:"
+    )
+    (folder / "failing.yaml").write_text(failing)
     try:
+        failed = attempt(stepwise, "start", "--template", "failing.yaml", "--port", port, cwd=folder, PATH=path)
+        assert (failed.returncode, "stepwise: Failing: " in failed.stderr) == (5, True), failed.stderr
         call("start", "--template", "template.yaml", "--parameter", "Greeting=good morning")
         outputs = json.loads(call("status", "--json"))["outputs"]
         states = boto3.client("stepfunctions", endpoint_url=f"http://127.0.0.1:{port}", **ACCOUNT)

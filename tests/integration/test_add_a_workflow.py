@@ -43,6 +43,8 @@ def workflow(extended: Path, running: emulator.Emulator, stack: Stack) -> Stack:
         "LogRetentionDays": "1",
         "StateMachineLogLevel": "ERROR",
         "RecordLifetimeDays": "90",
+        "DeletionProtection": "false",
+        "PermissionsBoundaryArn": "",
         "AlertsTopic": stack.outputs["AlertsTopicArn"],
         **names,
         **{f"{table}Arn": one["TableArn"] for table, one in described.items()},

@@ -114,6 +114,21 @@ def test_alarm_reaches_the_mail_and_the_inbox(stack: Stack, resources: Resources
     assert [(one.context, one.cause) for one in listed] == [("alarms", "a test")]
 
 
+def test_disabled_mapping_reaches_the_inbox(stack: Stack, resources: Resources) -> None:
+    functions, mapping = stack.client("lambda"), resources["NotifyTasksFunctionEnded"]
+
+    def listed() -> list[tuple[str, str]]:
+        return [(one.id, one.cause) for one in inbox.concerns(stack, STACK_NAME) if one.context == "mappings"]
+
+    assert listed() == []
+    functions.update_event_source_mapping(UUID=mapping, Enabled=False)
+    try:
+        assert [(name, mapping in cause) for name, cause in listed()] == [("NotifyTasksFunctionEnded", True)]
+    finally:
+        functions.update_event_source_mapping(UUID=mapping, Enabled=True)
+    assert listed() == []
+
+
 def test_every_notice_is_tested() -> None:
     notices = {state for machine in MACHINES.values() for state, _ in machine.tasks() if state.startswith("sns:")}
 

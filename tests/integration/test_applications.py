@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from accounts.errors import InvalidApplication
-from idempotency import PayloadMismatch
 from stepwise.operations import applications, approvals
 from stepwise.operations.applications import Summary
-from stepwise.operations.functions import call
 from stepwise.operations.stack import Stack
 from tests.kit.injection import eventually
 
@@ -145,33 +142,6 @@ def test_abort_during_account_setup_leaves_all_of_it_or_nothing(stack: Stack, ru
     else:
         eventually(lambda: of(stack, application, "CustomersTable") == [])
         assert_nothing_stands(stack, application)
-
-
-def test_duplicates_change_nothing(stack: Stack, submitted: dict[str, Any]) -> None:
-    before = stack.row("ApplicationsTable", application_id=submitted[REJECTED]["application_id"])
-
-    assert applications.submit(stack, submitted[REJECTED])["status"] == "duplicate"
-    with pytest.raises(PayloadMismatch):
-        applications.submit(stack, {**submitted[REJECTED], "name": "Helmut Schreyer"})
-    with pytest.raises(InvalidApplication, match=r"^name: "):
-        call(stack, "SubmitApplication", {**submitted[CLEAN], "name": ""}, {"InvalidApplication": InvalidApplication})
-    assert stack.row("ApplicationsTable", application_id=submitted[REJECTED]["application_id"]) == before
-
-
-def test_redelivered_stream_record_starts_nothing(stack: Stack, submitted: dict[str, Any]) -> None:
-    own = submitted[CLEAN]["application_id"]
-    image = {"application_id": {"S": own}, "status": {"S": "SUBMITTED"}}
-    record = {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "NewImage": image}}
-
-    assert call(stack, "StartApplications", {"Records": [record]}, {}) == {"batchItemFailures": []}
-    listed = stack.stepfunctions.list_executions(stateMachineArn=stack.outputs["AccountOpeningArn"])["executions"]
-    assert [one["name"] for one in listed].count(own) == 1
-
-
-def test_sweep_closes_decided_applications(stack: Stack, submitted: dict[str, Any]) -> None:
-    assert "open_since" in (stack.row("ApplicationsTable", application_id=submitted[CLEAN]["application_id"]) or {})
-
-    assert call(stack, "SweepApplications", {}, {})["failed"] == 0
 
 
 def test_histories_hold_only_codes_and_ids(stack: Stack, submitted: dict[str, Any]) -> None:

@@ -2,12 +2,10 @@
 
 import json
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,7 @@ from tests.integration import guide
 from tests.kit.belongings import RUN
 from tests.kit.bounded import Threads
 from tests.kit.deployed_commands import Refused, call, ended
-from tests.kit.injection import Resources, eventually, no_concurrency, through_proxy
+from tests.kit.injection import Resources, eventually, no_concurrency
 from tests.kit.local_stack import listening
 from tests.kit.logs import all_logs
 
@@ -98,6 +96,7 @@ def machine(extended: Path, running: emulator.Emulator, stack: Stack) -> str:
         "LogRetentionDays": "1",
         "StateMachineLogLevel": "ERROR",
         "AlertsTopic": stack.outputs["AlertsTopicArn"],
+        "PermissionsBoundaryArn": "",
         "RequestApprovalFunctionArn": stack.outputs["RequestApprovalFunctionArn"],
     }
     guide.run(extended, "-c", DEPLOY, running.endpoint, str(running.log), NAME, json.dumps(parameters))
@@ -174,54 +173,6 @@ def test_100_concurrent_deciders_make_one_decision(start: Callable[..., Release]
     assert result["decided_by"] == f"p{first}"
 
 
-def test_race_of_decision_and_expiry_has_one_end(start: Callable[..., Release]) -> None:
-    releases = [start() for _ in range(6)]
-    due = datetime.now(UTC) + timedelta(seconds=1.5)
-    for release in releases:
-        release.due(due)
-
-    def decide(number: int) -> str:
-        """Decide at intervals from 60 ms before the due time to 40 ms after it."""
-        time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds() - 0.06 + number * 0.02))
-        return answer(releases[number], "approve", "ann")
-
-    def sweep() -> None:
-        while any(release.row["status"] == "WAITING" for release in releases):
-            with suppress(Refused):
-                call(releases[0].stack, "SweepApprovals", {})
-
-    with Threads(len(releases) + 1) as people:
-        sweeping = people.submit(sweep)
-        found = list(people.map(decide, range(len(releases))))
-        sweeping.result()
-
-    expected = {"APPROVED": "approve", "ApprovalExpired": "expired"}
-    assert [release.result["decision"] for release in releases] == [expected[one] for one in found]
-
-
-def test_late_decision_is_rejected_before_any_sweep(start: Callable[..., Release]) -> None:
-    release = start()
-    release.due(datetime.now(UTC))
-
-    assert answer(release, "approve", "ann") == "ApprovalExpired"
-    assert release.row["status"] == "WAITING"
-    call(release.stack, "SweepApprovals", {})
-    assert release.result["decided_by"] is None
-
-
-def test_request_with_a_lost_answer_is_repeated_with_a_second_token(
-    start: Callable[..., Release], resources: Resources, stack: Stack
-) -> None:
-    with through_proxy(stack, resources, "RequestApproval") as proxy:
-        # Both attempts of the client lose their answer.
-        proxy.lose = 2
-        release = start()
-        eventually(lambda: len(release.tokens) == 2)
-
-    release.decide("approve")
-    assert release.result["decision"] == "approve"
-
-
 def test_lost_callback_is_sent_by_the_sweep(start: Callable[..., Release], resources: Resources) -> None:
     release = start()
     with no_concurrency(release.stack, resources, "SendCallbacks"):
@@ -247,16 +198,6 @@ def test_stopped_execution_cancels_and_a_redrive_asks_again(start: Callable[...,
     assert int(release.row["round"]) == 2
     release.decide("approve")
     assert release.result["decision"] == "approve"
-
-
-def test_decision_after_the_end_took_no_effect(start: Callable[..., Release], resources: Resources) -> None:
-    release = start()
-    with no_concurrency(release.stack, resources, "ApprovalEnded"):
-        release.stop()
-        assert answer(release, "approve", "ann") == "APPROVED"
-        eventually(lambda: release.row.get("took_effect") is False)
-
-    assert release.row["status"] == "APPROVED"
 
 
 def test_mail_contains_a_command_and_no_link_that_decides(

@@ -54,22 +54,6 @@ def test_place_exits_with_1_when_the_order_fails(stepwise: CommandLine, order: D
     assert "the card was declined" in placed.stdout
 
 
-def test_placing_twice_is_harmless(stepwise: CommandLine, order: Document, on_hand: Callable[[], int]) -> None:
-    stepwise("place", "--file", "-", text=json.dumps(order))
-    again = stepwise("place", "--file", "-", text=json.dumps(order))
-    assert "was placed before" in again.stdout
-    assert on_hand() == 8
-
-
-def test_invalid_order_is_rejected_before_it_starts(stepwise: CommandLine, order: Document) -> None:
-    placed = stepwise("place", "--file", "-", text=json.dumps(order | {"currency": "yen"}))
-    assert placed.returncode == 2
-    assert "InvalidOrder: currency: " in placed.stderr
-    shown = stepwise("show", order["order_id"])
-    assert shown.returncode == 3
-    assert "OrderNotFound" in shown.stderr
-
-
 def test_show_works_for_an_order_placed_without_waiting(stepwise: CommandLine, order: Document) -> None:
     placed = stepwise("place", "--file", "-", "--no-follow", text=json.dumps(order))
     assert placed.returncode == 0
@@ -110,17 +94,6 @@ def test_status_shows_whether_the_stack_runs(stepwise: CommandLine, running: emu
     assert "stepwise start" in stepwise("stock", "--port", free).stderr
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["place"], ["place", "--order-id", "o-1", "--item", "tea"], ["seed", "tea"], ["place", "--file", "/no/such/file"]],
-    ids=" ".join,
-)
-def test_invalid_call_is_explained(stepwise: CommandLine, arguments: list[str]) -> None:
-    wrong = stepwise(*arguments)
-    assert wrong.returncode == 2
-    assert "Invalid value" in wrong.stderr
-
-
 def test_order_that_needs_attention_is_listed_and_recovered(
     stepwise: CommandLine, run: Callable[..., Saga], stack: Stack, resources: Resources, order: Document
 ) -> None:
@@ -134,13 +107,6 @@ def test_order_that_needs_attention_is_listed_and_recovered(
     assert "RecoverySucceeded" in recovered.stdout
     assert "Refunded" in recovered.stdout
     assert order["order_id"] not in stepwise("attention").stdout
-
-
-def test_successful_order_is_not_recovered(stepwise: CommandLine, run: Callable[..., Saga], order: Document) -> None:
-    run(order)
-    refused = stepwise("recover", order["order_id"])
-    assert refused.returncode == 4
-    assert "NothingToRecover" in refused.stderr
 
 
 @pytest.mark.local_only("deletes rows")

@@ -11,7 +11,7 @@ import pytest
 
 from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN
-from tests.kit.deployed_commands import Refused, Versions, call, ended
+from tests.kit.deployed_commands import Refused, Versions, call
 from tests.kit.injection import Resources, denied, eventually, no_concurrency, status_events_lost, through_proxy
 
 pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
@@ -86,25 +86,6 @@ def test_synchronous_command_is_finished_when_it_returns(key: Versions) -> None:
         key.ended(1)
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "starts"),
-    [
-        ({"version": 3}, "VersionGap", "version"),
-        ({"attributes": {"number": 2}}, "VersionConflict", "version"),
-        ({"pk": "TENANT#other"}, "InvalidCommand", "pk"),
-        ({"attributes": None}, "InvalidCommand", "attributes"),
-        ({"extra": 1}, "InvalidCommand", ""),
-    ],
-    ids=["gap", "conflict", "tenant", "attributes", "unknown field"],
-)
-def test_refused_command_writes_nothing(key: Versions, fields: dict[str, Any], error: str, starts: str) -> None:
-    key.publish(1, mode="sync")
-    before = key.gate
-    with pytest.raises(Refused, match=f"{error}: {starts}"):
-        key.publish(**{"version": 1, **fields})
-    assert key.gate == before
-
-
 def test_version_that_arrives_first_waits_for_its_predecessor(key: Versions, resources: Resources) -> None:
     with no_concurrency(key.stack, resources, "StartCommands"):
         key.publish(1)
@@ -165,15 +146,6 @@ def test_stopped_waiting_version_blocks_only_its_own_turn(key: Versions, resourc
     assert (key.row(2)["status"], key.data["version"], key.history) == ("finish:SKIPPED", 3, [1])
 
 
-def test_only_a_blocked_key_can_be_retried_or_skipped_and_with_a_reason(key: Versions) -> None:
-    key.publish(1, mode="sync")
-    for function in ("RetryCommand", "SkipCommand"):
-        with pytest.raises(Refused, match="NotBlocked"):
-            key.decide(function)
-        with pytest.raises(Refused, match="InvalidCommand: reason"):
-            key.decide(function, reason="")
-
-
 def test_failing_target_blocks_its_key_until_it_is_retried(
     product: Versions, resources: Resources, alerts: Callable[[str], list[Any]]
 ) -> None:
@@ -215,14 +187,3 @@ def test_targets_follow_a_category_change_a_deletion_and_a_revival(product: Vers
     eventually(lambda: category_row(product, "tea") is not None)
     product.reaches(4)
     assert product.history == [1, 2, 3]
-
-
-def test_stale_execution_changes_nothing_and_sends_no_notice(key: Versions, alerts: Callable[[str], list[Any]]) -> None:
-    key.publish(1)
-    key.reaches(1)
-    before = (key.gate, key.row(1), key.data)
-    stray = ended(key.stack, key.start(1, name=f"stray-{key.name}"))
-
-    assert (stray["status"], stray["error"]) == ("FAILED", "StaleCommand")
-    assert (key.gate, key.row(1), key.data) == before
-    assert alerts(f"stray-{key.name}") == []

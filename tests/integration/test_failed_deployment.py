@@ -124,6 +124,9 @@ def test_status_says_what_failed_in_which_nested_stack(running: emulator.Emulato
     assert failure["stack"].startswith(f"{NAME}-{LAST}-")
     assert failure["resource"] == "Failing"
     assert "MessageRetentionPeriod" in failure["reason"]
+    text = command(running, "./stepwise", "status", "--stack", NAME, "--port", str(running.port)).stdout
+    assert "ROLLBACK_COMPLETE, because of" in text
+    assert f"The stack {NAME} was not created" in text
 
 
 @pytest.mark.usefixtures("failed")

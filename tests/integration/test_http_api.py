@@ -1,13 +1,10 @@
 """The HTTP API of a deployed stack: its promises to clients that retry, guess, or impersonate others."""
 
-import gzip
 import json
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 import requests
@@ -142,65 +139,6 @@ def test_command_sent_20_times_with_lost_answers_is_one_version(client: HttpClie
     assert client.get(location.removesuffix("/versions"), at="2020-02-30T00:00:00Z").status_code == 400
 
 
-def test_command_ahead_of_its_predecessor_is_accepted_later_under_its_key(client: HttpClient, command: Json) -> None:
-    key = uuid.uuid4().hex
-    early = client.post("/commands", {**command, "version": 2}, key)
-    client.post("/commands", {**command, "version": 1}, uuid.uuid4().hex)
-
-    assert (early.status_code, early.headers["Retry-After"]) == (409, "1")
-    assert client.post("/commands", {**command, "version": 2}, key).json()["version"] == 2
-
-
-def test_corrected_command_is_accepted_under_the_key_of_a_gap(client: HttpClient, command: Json) -> None:
-    key = uuid.uuid4().hex
-    assert client.post("/commands", {**command, "version": 2}, key).status_code == 409
-
-    assert client.post("/commands", {**command, "version": 1}, key).json()["version"] == 1
-    assert client.post("/commands", {**command, "version": 2}, key).json()["type"].endswith("key-reused")
-
-
-@pytest.mark.parametrize("mode", ["async", "sync"])
-def test_digits_survive_the_round_trip_and_spellings_are_one_request(
-    client: HttpClient, command: Json, mode: str
-) -> None:
-    own = {**command, "type": "MEASURE", "sk": f"MEASURE#{command['code']}", "mode": mode}
-    key, path = uuid.uuid4().hex, f"/keys/{quote(own['pk'], safe='')}/{quote(own['sk'], safe='')}"
-    sent = "[12345678901234567890.5, 0.12345678901234567890, 9007199254740993.0, 1e20, 1.0]"
-    again = "[12345678901234567890.50, 12345678901234567890E-20, 9007199254740993, 100000000000000000000, 1]"
-    answers = [
-        client.send(
-            "POST",
-            "/commands",
-            data=json.dumps({**own, "attributes": {"a": "?"}}).replace('"?"', numbers),
-            headers={"Content-Type": "application/json", "Idempotency-Key": key},
-        )
-        for numbers in (sent, again)
-    ]
-    assert answers[0].status_code == (200 if mode == "sync" else 202), answers[0].text
-    assert answers[1].json() == answers[0].json()
-    if mode == "async":
-        ended(client, answers[0].headers["Location"])
-    for query in ({}, {"at": "1"}):
-        found = json.loads(client.get(path, **query).text, parse_float=Decimal, parse_int=Decimal)
-        assert found["attributes"]["a"] == json.loads(sent, parse_float=Decimal, parse_int=Decimal)
-
-
-@pytest.mark.parametrize(
-    ("body", "detail"),
-    [
-        (b'{"name": "a", "name": "b"}', "repeated"),
-        (b"", "empty"),
-        (gzip.compress(b"{}"), "compressed by gzip"),
-        ("{}".encode("utf-16"), "in UTF-16"),
-        (b"{}{}", "more than one JSON document"),
-    ],
-    ids=["repeated", "empty", "gzip", "UTF-16", "two"],
-)
-def test_body_that_is_not_a_single_document_is_rejected(client: HttpClient, body: bytes, detail: str) -> None:
-    refused = client.send("POST", "/commands", data=body, headers={"Content-Type": "application/json"})
-    assert (refused.status_code, refused.json()["errors"][0]["detail"][: len(detail)]) == (400, detail)
-
-
 def test_import_sent_20_times_with_lost_answers_is_one_import(client: HttpClient, uploaded: str) -> None:
     request, key = {"key": uploaded, "type": "PRODUCT"}, uuid.uuid4().hex
     lose(client, "/imports", request, key)
@@ -229,18 +167,6 @@ def test_upload_link_is_for_the_same_file_each_time(client: HttpClient) -> None:
     answers = {client.post("/imports", {"file_name": "a.csv"}, key).json()["key"] for _ in range(2)}
 
     assert len(answers) == 1
-
-
-def test_task_sent_20_times_with_lost_answers_is_one_task(client: HttpClient, stack: Stack, command: Json) -> None:
-    item = {"pk": command["pk"], "sk": command["sk"]}
-    request, key = {"task_type": "rebuild-read-model", "items": [item]}, uuid.uuid4().hex
-    lose(client, "/tasks", request, key)
-    (answer,) = decided(lambda: client.post("/tasks", request, key))
-    rows = [row for row in stack.rows("TasksTable") if row["kind"] == "task" and row["pk"] == command["pk"]]
-
-    assert [json.loads(answer[4:])["task_id"]] == [row["task_id"] for row in rows]
-    status = ended(client, f"/tasks/{rows[0]['task_id']}")
-    assert [item["error"]["type"] for item in status["items"]] == ["NothingPublished"]
 
 
 def test_webhook_sent_20_times_with_lost_answers_is_one_subscription(client: HttpClient, stack: Stack) -> None:
@@ -301,15 +227,6 @@ def waiting(client: HttpClient) -> dict[str, Json]:
         found |= {one["approval_id"]: one for one in page["approvals"]}
         query = {**query, "cursor": page["cursor"]} if page["cursor"] else {}
     return found
-
-
-def test_key_of_another_request_is_rejected(client: HttpClient, order: Json) -> None:
-    key = uuid.uuid4().hex
-    assert client.post("/orders", order, key).status_code == 202
-
-    answer = client.post("/orders", {**order, "currency": "USD"}, key)
-    assert (answer.status_code, answer.json()["type"]) == (422, "urn:stepwise:problem:key-reused")
-    assert client.post("/orders", {**order, "currency": "USD"}).status_code == 409
 
 
 def test_orders_are_listed_page_by_page(client: HttpClient, order: Json) -> None:

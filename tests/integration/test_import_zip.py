@@ -112,20 +112,6 @@ def test_stopped_child_ends_its_zip(stack: Stack, resources: Resources) -> None:
     assert made.execution["status"] in {"RUNNING", "SUCCEEDED"}
 
 
-def test_early_answer_to_a_token_does_no_harm(stack: Stack, resources: Resources) -> None:
-    """The machine resumes too early, and finalization waits for the child."""
-    with held(stack, resources):
-        made = Zip.of(stack, RUN, archive(File(b"a.csv", csv(*codes(2)))))
-        token = made.waits_for(1)
-        stack.stepfunctions.send_task_success(taskToken=token, output="{}")
-        eventually(lambda: "finalize_zip_job" in made.history)
-        assert made.row["status"] == "PROCESSING"
-    row = made.ends()
-
-    assert (row["status"], row["succeeded_rows"]) == ("COMPLETED", 2)
-    eventually(lambda: "tokens" not in made.child(1))
-
-
 def test_zip_whose_machine_is_stopped_ends_after_its_children(stack: Stack, resources: Resources) -> None:
     """Its children continue; no other starts. The event comes too early, so the sweep ends the ZIP."""
     with held(stack, resources):

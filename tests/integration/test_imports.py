@@ -10,7 +10,7 @@ import pytest
 
 from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN
-from tests.kit.deployed_commands import Refused, call
+from tests.kit.deployed_commands import call
 from tests.kit.deployed_imports import HEADER, ProductImports, counts, csv_text, product
 from tests.kit.injection import Resources, eventually, no_concurrency
 
@@ -126,34 +126,6 @@ def throttled_tries(stack: Stack, execution: str) -> int:
     )
 
 
-def test_file_with_only_a_header_is_completed_without_a_map(products: ProductImports) -> None:
-    import_id = products.start(csv_text([]), processing_mode="STEP_FUNCTION")
-    row = products.ended(import_id)
-
-    assert (row["status"], counts(row)) == ("COMPLETED", (0, 0, 0, 0))
-    assert products.result_text(import_id, "unprocessed") == f"row,{','.join(HEADER)}\n"
-
-
-def test_validation_stores_nothing_and_counts_the_expected_effects(products: ProductImports) -> None:
-    products.start(csv_text([product(1), product(2)]))
-    import_id = products.start(csv_text([product(1), product(2, name="New"), product(3)]), validate_only=True)
-    row = products.ended(import_id)
-
-    assert (row["status"], row["validated"]) == ("COMPLETED", True)
-    assert (row["created_rows"], row["updated_rows"], row["unchanged_rows"]) == (1, 1, 1)
-    assert products.data("p000003") is None
-
-
-def test_unchanged_row_publishes_no_version(products: ProductImports) -> None:
-    products.start(csv_text([product(1)]))
-    same = csv_text([product(1, description="", available="true")], (*HEADER, "description", "available"))
-    row = products.ended(products.start(same))
-
-    data = products.data("p000001")
-    assert data
-    assert (row["unchanged_rows"], data["version"]) == (1, 1)
-
-
 def test_failed_rows_are_corrected_and_retried(products: ProductImports) -> None:
     first = products.start(csv_text([product(1), product(2, price="x"), product(3, name="=1+1", price="y")]))
     failed = products.result_text(first, "failed")
@@ -174,15 +146,6 @@ def test_retry_without_a_key_runs_only_failed_rows(products: ProductImports) -> 
     data = products.data("p000001")
     assert data
     assert (data["version"], counts(again)) == (1, (2, 1, 1, 0))
-
-
-def test_corrected_row_keeps_its_key_and_its_number(products: ProductImports) -> None:
-    first = products.start(csv_text([product(1, price="x"), product(2, price="x"), product(3, price="x")]))
-    rows = [{"row": "1", **product(9)}, {"row": "", **product(2)}, {"row": "3", **product(3)}]
-    retry = products.create(retry_of=first, key=products.upload(csv_text(rows, ("row", *HEADER))))["import_id"]
-
-    assert counts(products.ended(retry)) == (3, 1, 2, 0)
-    assert failures(products.result_text(retry, "failed")) == [("1", "NotAllowed", "code"), ("", "Required", "row")]
 
 
 def test_stopped_import_keeps_stored_rows_and_names_the_rest(products: ProductImports) -> None:
@@ -236,27 +199,3 @@ def test_unmatched_upload_is_kept_for_a_person(products: ProductImports, resourc
 
     eventually(arrived, seconds=300)
     assert all("InvalidImport" in body for body in kept if json.dumps(key) in body)
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"key": "imports/t/PRODUCT/a.csv", "type": "PRODUCT"}, "key"),
-        ({"key": "files/none.csv", "type": "PRODUCT"}, "key"),
-        ({"key": "files/none.csv", "type": "ORDER"}, "type"),
-        ({"key": "files/none.csv", "type": "PRODUCT", "options": {"encoding": "latin-1"}}, "options.encoding"),
-        ({"retry_of": "0" * 32}, "retry_of"),
-    ],
-)
-def test_invalid_call_names_the_field(products: ProductImports, fields: dict[str, object], field: str) -> None:
-    with pytest.raises(Refused, match=rf"^InvalidImport: {field}\b") as refused:
-        products.create(**fields)
-
-    assert refused.value.error == "InvalidImport"
-
-
-def test_direct_import_with_too_many_rows_is_rejected(products: ProductImports) -> None:
-    with pytest.raises(Refused) as refused:
-        products.start(csv_text(map(product, range(1, 1002))), processing_mode="DIRECT")
-
-    assert refused.value.error == "TooManyRows"

@@ -21,7 +21,6 @@ from stepwise.local.simulators.payment_gateway.client import GatewayClient
 from stepwise.local.simulators.payment_gateway.faults import (
     AnswerLost,
     AnyFault,
-    FailsAfter,
     Injection,
     SlowWorking,
 )
@@ -155,17 +154,6 @@ def test_declined_card_is_charged_once(run: Run, stack: Stack, gateway: GatewayC
     assert _finalized(stack, gateway, order) == ("Pending", [])
     assert _requests(gateway, order) == {"charge": 1, "cancel": 1}
     assert _charge(stack, order) not in work.operations(stack).listed()
-
-
-@pytest.mark.parametrize("fault", [AnswerLost(), FailsAfter()], ids=repr)
-def test_charge_with_a_lost_answer_is_looked_up_not_repeated(
-    run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None], fault: AnyFault
-) -> None:
-    ordered(fault, on="charge")
-    saga = run(order)
-    assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"]
-    assert _finalized(stack, gateway, order) == ("Confirmed", [3000])
-    assert _requests(gateway, order) == {"charge": 1, "lookup": 1}
 
 
 def test_overdue_charge_is_cancelled(

@@ -6,8 +6,8 @@ from typing import Any
 import boto3
 import pytest
 
-from stepwise.deployment.preflight import change_set
-from stepwise.deployment.preflight.part import examined
+from stepwise.deployment.preflight import change_set, protection
+from stepwise.deployment.preflight.part import Verdict, examined
 from stepwise.deployment.preflight.target import Target
 from stepwise.local.emulator import emulator
 from stepwise.local.emulator.emulator import environment
@@ -89,3 +89,16 @@ def test_change_set_for_a_new_stack_leaves_nothing(
     assert part.not_reached is None
     assert part.failed == failed
     assert left(stack) == before
+
+
+@pytest.mark.usefixtures("sku")
+@pytest.mark.parametrize(("given", "verdict"), [({}, Verdict.FAILED), ({"DeletionProtection": "true"}, Verdict.OK)])
+def test_rows_need_protection(
+    running: emulator.Emulator, given: dict[str, str], verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(running.endpoint).items():
+        monkeypatch.setenv(name, value)
+
+    (finding,) = protection.examine(Target("stepwise", given))
+
+    assert (finding.verdict, "InventoryTable" in finding.detail) == (verdict, verdict is Verdict.FAILED)

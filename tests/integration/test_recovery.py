@@ -70,23 +70,6 @@ def _invariants(stack: Stack, order: Document) -> list[str]:
     return broken_invariants(stack, [order["order_id"]], {order["items"][0]["sku"]: 10})
 
 
-def test_order_that_succeeded_is_confirmed_once(run: Run, stack: Stack, invoke: Invoke, order: Document) -> None:
-    before = run(order).view.order
-    assert before is not None
-    assert before["status"] == "Confirmed"
-    assert "unsettled" not in before
-    for _ in range(3):
-        assert invoke("FinalizeOrder", _event(stack, order, "SUCCEEDED")).error is None
-    assert stack.row("OrdersTable", order_id=order["order_id"]) == before
-    assert _invariants(stack, order) == []
-
-
-def test_undone_order_needs_no_recovery(run: Run, stack: Stack, order: Document) -> None:
-    run(_too_many(order))
-    assert recovery(stack, order["order_id"]) is None
-    assert _invariants(stack, order) == []
-
-
 @pytest.mark.parametrize("function", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
 def test_failed_compensation_is_recovered_once_it_works_again(
     run: Run, stack: Stack, resources: Resources, order: Document, routine: Messages, function: str
@@ -142,28 +125,6 @@ def test_stopped_saga_is_undone_even_if_a_step_lands_late(
 def _at(stack: Stack, order: Document) -> str:
     states = orders.execution(stack, order["order_id"]).states
     return states[-1].name if states else ""
-
-
-def test_duplicate_events_start_one_recovery(stack: Stack, invoke: Invoke, order: Document) -> None:
-    invoke("ProcessOrder", order)
-    for _ in range(3):
-        assert invoke("FinalizeOrder", _event(stack, order, "ABORTED")).error is None
-    assert _recovered(stack, order) == "SUCCEEDED"
-    assert invoke("FinalizeOrder", _event(stack, order, "ABORTED")).error is None
-    assert _invariants(stack, order) == []
-
-
-def test_order_with_an_undone_step_is_undone(stack: Stack, invoke: Invoke, order: Document) -> None:
-    for step in STEPS:
-        invoke(step, order)
-    invoke("ProcessRefund", order)
-    assert invoke("FinalizeOrder", _event(stack, order, "SUCCEEDED")).error is None
-    assert _recovered(stack, order) == "SUCCEEDED"
-    assert invoke("FinalizeOrder", _event(stack, order, "SUCCEEDED")).error is None
-    row = stack.row("OrdersTable", order_id=order["order_id"])
-    assert row is not None
-    assert row["status"] == "Pending"
-    assert _invariants(stack, order) == []
 
 
 def test_order_whose_execution_had_another_name_is_recovered_from_its_file(
@@ -227,30 +188,6 @@ def test_good_order_is_not_recovered_by_command(run: Run, stack: Stack, order: D
     run(order)
     with pytest.raises(NothingToRecover, match="has succeeded"):
         recover(stack, order["order_id"])
-
-
-@pytest.mark.parametrize("compensation", ["ReleaseInventory", "ProcessRefund", "UpdateOrderStatus"])
-def test_stray_compensation_does_not_undo_a_confirmed_order(
-    run: Run, stack: Stack, invoke: Invoke, order: Document, compensation: str
-) -> None:
-    before = run(order).view
-    assert invoke(compensation, order).error == "StateConflict"
-    after = orders.view(stack, order["order_id"])
-    assert (after.order, after.payment, after.reservation) == (before.order, before.payment, before.reservation)
-    assert _invariants(stack, order) == []
-
-
-def test_failing_execution_of_another_name_does_not_undo_a_confirmed_order(
-    run: Run, stack: Stack, resources: Resources, order: Document, alerts: Messages
-) -> None:
-    run(order)
-    stray = f"{order['order_id']}-stray"
-    with denied(stack, resources, "ReserveInventory"):
-        saga = run(order, order_id=stray)
-    assert saga.execution.status == "FAILED"
-    assert saga.visit("ReleaseInventory").errors == ["StateConflict"]
-    assert [alert["state"] for alert in alerts(stray)] == ["sns:NotifyReleaseInventoryFail"]
-    assert _invariants(stack, order) == []
 
 
 def test_interrupted_recovery_is_counted_by_the_sweep(

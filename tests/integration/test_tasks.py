@@ -15,7 +15,6 @@ from stepwise.operations import tasks as operations
 from stepwise.operations.functions import call as invoke
 from stepwise.operations.stack import Stack
 from stepwise.operations.tasks import TaskView
-from tasks.errors import InvalidTask
 from tasks.state import Status, TaskKey
 from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import product
@@ -101,17 +100,6 @@ def test_read_model_is_rebuilt(stack: Stack, tenant: str) -> None:
     assert seen.items[0].values["result"] == {"targets": {"catalog": 1, "products": 1}}
     assert stack.row("ProductsTable", **row)
     assert [item.error.type for item in seen.failed if item.error] == ["NothingPublished"]
-
-
-def test_invalid_input_is_rejected_and_nothing_is_written(stack: Stack, tenant: str) -> None:
-    good = {"bucket": stack.outputs["JobsBucket"], "key": "a"}
-    for path, items in (
-        (r"items\[1\]\.bucket: must be JobsBucket", [good, {**good, "bucket": "other"}]),
-        (r"items\[0\]\.key: required", [{"bucket": good["bucket"]}]),
-    ):
-        with pytest.raises(InvalidTask, match=rf"^{path}"):
-            create(stack, tenant, "checksum-object", *items, task_id="bad")
-    assert operations.of_tenant(stack, tenant, None, 10) == []
 
 
 def test_stopped_execution_leaves_no_open_item(stack: Stack, tenant: str) -> None:

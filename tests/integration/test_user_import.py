@@ -11,7 +11,7 @@ from stepwise.operations.stack import Stack
 from tests.kit.injection import Resources, environment, eventually, no_concurrency
 from tests.kit.local_stack import Invocation
 from tests.kit.logs import all_logs
-from tests.kit.user_imports import HEADER, Imports, Person, all_usernames, created, csv_file, new_instance, people
+from tests.kit.user_imports import HEADER, Imports, all_usernames, created, csv_file, new_instance, people
 from user_import.instances import STACK_TAG
 
 WRONG_FILES = {
@@ -171,27 +171,6 @@ def test_late_create_after_a_timeout_creates_no_duplicate(
     assert all(ended.user_ids)
 
 
-def test_concurrent_imports_of_one_file_create_no_duplicates(imports: Imports) -> None:
-    persons = people(6)
-    key, version = imports.upload(csv_file(persons))
-    names = [imports.start({"key": key, "version_id": version}) for _ in range(2)]
-    one, other = (imports.wait(name, key) for name in names)
-
-    assert one.output["succeeded"] == other.output["succeeded"] == 6
-    assert one.user_ids == other.user_ids
-
-
-def test_validation_creates_nothing(imports: Imports, simulator: RemoteControl) -> None:
-    before = simulator.instances()
-    ended = imports.run(csv_file([*people(2), Person("", "x", "y", "z")]), validate_only=True)
-
-    assert ended.codes == ["", "", "UsernameMissing"]
-    assert ended.output["result_key"].endswith("_validate_only.csv")
-    assert simulator.instances() == before
-    assert simulator.requests() == []
-    assert not imports.exists(imports.result_of(ended.key))
-
-
 @pytest.mark.parametrize("kind", WRONG_FILES)
 def test_unreadable_file_ends_the_import_and_says_why(imports: Imports, kind: str) -> None:
     data, error = WRONG_FILES[kind]
@@ -201,33 +180,6 @@ def test_unreadable_file_ends_the_import_and_says_why(imports: Imports, kind: st
     assert "errorMessage" in ended.cause
     assert not any(word in ended.cause for word in ("taro", "Yamada", "Passw0rd"))
     assert ended.results == []
-
-
-@pytest.mark.parametrize(
-    ("document", "error", "field"),
-    [
-        ({"keys": "x"}, "InvalidImport", "keys"),
-        ({"key": "TestFile_20990101.csv"}, "NoImportFile", "TestFile_20990101.csv"),
-        ({"instance_id": "no-such-instance", "key": "{key}"}, "InvalidImport", "instance_id"),
-        ({"retry_of": "UserCreateResult_20990101.csv", "key": "{key}"}, "NoImportFile", "retry_of"),
-        ({"key": "{key}", "version_id": "no-such-version"}, "NoImportFile", "{key}"),
-    ],
-    ids=str,
-)
-def test_invalid_input_names_its_field_and_creates_nothing(
-    imports: Imports, document: dict[str, Any], error: str, field: str
-) -> None:
-    key, _ = imports.upload(csv_file(people(1)))
-    field = field.replace("TestFile_", imports.prefix)
-    given = {
-        name: value.replace("TestFile_", imports.prefix).replace("{key}", key) if isinstance(value, str) else value
-        for name, value in document.items()
-    }
-    ended = imports.wait(imports.start(given), key)
-
-    assert (ended.status, ended.error) == ("FAILED", error)
-    assert field.replace("{key}", key) in ended.cause
-    assert not imports.exists(imports.result_of(key))
 
 
 @pytest.mark.local_only("upload what would be the newest file of all")
@@ -284,31 +236,6 @@ def test_failed_instance_creation_ends_the_import(imports: Imports, simulator: R
 
     assert (ended.status, ended.error) == ("FAILED", "InstanceCreationFailed")
     assert again.codes == [""]
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        "Initialize",
-        "CreateInstance",
-        "CheckInstanceExistence",
-        "CountCsvFiles",
-        "ResultCsvFileCreate",
-        "RegisterResult",
-    ],
-)
-def test_import_interrupted_at_any_state_completes_when_run_again(
-    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources, function: str
-) -> None:
-    persons = people(2)
-    with no_concurrency(stack, resources, function):
-        broken = imports.run(csv_file(persons))
-    again = imports.wait(imports.start({"key": broken.key}), broken.key)
-
-    assert (broken.status, broken.error) == ("FAILED", "Lambda.TooManyRequestsException")
-    assert broken.codes == (["NotRegistered", "NotRegistered"] if function == "RegisterResult" else [])
-    assert again.codes == ["", ""]
-    assert created(simulator) == 2
 
 
 def test_rows_that_could_not_run_have_a_result_and_run_again(

@@ -100,7 +100,7 @@ class Stack:
             case {"Fn::Split": [str(delimiter), text]}:
                 return self.resolve(text).split(delimiter)
             case {"Fn::Sub": str(text)}:
-                return re.sub(r"\$\{([^}]+)\}", lambda match: str(self._named(match[1])), text)
+                return self._with_logical_ids(self._filled(text))
             case dict():
                 return {key: self.resolve(inner) for key, inner in value.items()}
             case list():
@@ -147,6 +147,18 @@ class Stack:
     def handlers(self, functions: Iterable[str]) -> dict[str, Handler]:
         """The handlers of these functions, by logical id, imported as Lambda imports them."""
         return {name: _handler(FUNCTIONS[name].properties["Handler"]) for name in functions}
+
+    def _filled(self, text: str) -> str:
+        return re.sub(r"\$\{([^}]+)\}", lambda match: str(self._named(match[1])), text)
+
+    def _with_logical_ids(self, text: str) -> str:
+        """Replace the names of machines in ARNs by their logical ids, as `arn` has them."""
+        for name, properties in of_type("AWS::StepFunctions::StateMachine").items() if ":states:" in text else ():
+            match properties.get("StateMachineName"):
+                case {"Fn::Sub": str(given)}:
+                    machine = re.escape(self._filled(given))
+                    text = re.sub(rf"(:stateMachine:|:execution:){machine}(?![\w-])", rf"\1{name}", text)
+        return text
 
     def _kind(self, logical_id: str) -> str:
         return str(RESOURCES[logical_id]["Type"])

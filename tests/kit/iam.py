@@ -73,11 +73,7 @@ def needed_by_machine(name: str, stack: Stack) -> set[Permission]:
             raise NotKnown(f"say in tests/kit/iam.py what {integration} of {state} needs")
         needed |= _INTEGRATIONS[integration](task["Parameters"], stack)
     for state in machine.states.values():
-        needed |= (
-            _needed_by_map(stack.resolve(machine.properties["StateMachineName"]), state)
-            if "ItemReader" in state
-            else set()
-        )
+        needed |= _needed_by_map(stack.name(name), state) if "ItemReader" in state else set()
     return needed | (_with_key(stack, "kms:Decrypt", "kms:GenerateDataKey") if name in HOLDING_TOKENS else set())
 
 

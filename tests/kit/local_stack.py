@@ -39,6 +39,9 @@ type Document = dict[str, Any]
 # Shortens waits: the history is the same, sooner.
 QUICKLY = {"SFN_WAIT_SCALE": "0.005", "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "0.05"}
 
+# The machine of docs/add-an-approval.md, which tests deploy next to the stack.
+WAITING = "arn:aws:states:us-east-1:000000000000:stateMachine:price-release-price-release"
+
 # Keys by which a notice may name its subject.
 _SUBJECTS = ("order_id", "application_id", "import_id", "execution", "AlarmName", "id")
 
@@ -48,7 +51,8 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def running() -> Iterator[emulator.Emulator]:
     with emulator.attached(QUICKLY) as started:
-        deploy(started.endpoint, started.log, AllowReset="true", **parameters(started.simulators["webhooks"]))
+        others = {"AllowReset": "true", "ApprovalMachineArns": WAITING}
+        deploy(started.endpoint, started.log, **others, **parameters(started.simulators["webhooks"]))
         yield started
 
 

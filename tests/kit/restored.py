@@ -39,6 +39,11 @@ class Tables:
                 SourceTableName=name, TargetTableName=_copy(name, moment), UseLatestRestorableTime=True
             )
 
+    def copied(self, table: str, moment: str, key: Mapping[str, str]) -> Any:
+        """Return a row of a copy, in DynamoDB's own JSON."""
+        named = {name: {"S": value} for name, value in key.items()}
+        return self.stack.dynamodb.get_item(TableName=_copy(self.names[table], moment), Key=named)["Item"]
+
     def take_back(self, tables: Iterable[str], moment: str) -> None:
         """Give tables the content of their copies, and each an empty stream, which its functions then read."""
         for name in (self.names[table] for table in tables):

@@ -8,10 +8,31 @@ from functools import cache
 from typing import Any
 
 from stepwise.deployment.application import flat
+from stepwise.deployment.templates import DEFINITION, MACHINE, SAM_DEFINITION, SAM_MACHINE
 from tests.kit.project import ROOT
 
 PATH = ROOT / os.environ.get("TEMPLATE", "template.yaml")
-TEMPLATE: dict[str, Any] = flat(PATH)
+# SAM's names of a machine's properties.
+_OF_MACHINES = {
+    SAM_DEFINITION: DEFINITION,
+    "Logging": "LoggingConfiguration",
+    "Name": "StateMachineName",
+    "Role": "RoleArn",
+    "Tracing": "TracingConfiguration",
+}
+
+
+def _read() -> dict[str, Any]:
+    """The template; a machine of SAM's type is spelled as the others."""
+    template = flat(PATH)
+    for body in template["Resources"].values():
+        if body["Type"] == SAM_MACHINE:
+            body["Type"] = MACHINE
+            body["Properties"] = {_OF_MACHINES.get(name, name): value for name, value in body["Properties"].items()}
+    return template
+
+
+TEMPLATE = _read()
 RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
 
 

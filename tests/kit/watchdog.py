@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from time import monotonic
 
 import pytest
 
@@ -12,22 +13,24 @@ import pytest
 GRACE = float(os.environ.get("WATCHDOG_GRACE", "180"))
 # The maximum time of the whole run, in seconds. Its workers print their stacks; then pytest-xdist reports failures.
 RUN = float(os.environ.get("WATCHDOG_RUN", "0"))
-_stderr = pytest.StashKey[int]()
+# When what may no longer run. One thread looks: starting one for each test takes longer than many tests.
+_deadlines: dict[str, float] = {}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_stderr] = os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)
+    stderr = os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)
     if RUN:
-        _after(RUN if "PYTEST_XDIST_WORKER" in os.environ else RUN + 60, "the run", config)
+        _deadlines["the run"] = monotonic() + (RUN if "PYTEST_XDIST_WORKER" in os.environ else RUN + 60)
+    threading.Thread(target=_watch, args=[stderr], daemon=True).start()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    timer = _after(_limit(item) + GRACE, item.nodeid, item.config)
+    _deadlines[item.nodeid] = monotonic() + _limit(item) + GRACE
     try:
         return (yield)
     finally:
-        timer.cancel()
+        del _deadlines[item.nodeid]
 
 
 def _limit(item: pytest.Item) -> float:
@@ -35,15 +38,12 @@ def _limit(item: pytest.Item) -> float:
     return float(marker.args[0] if marker else item.config.getoption("timeout") or item.config.getini("timeout"))
 
 
-def _after(seconds: float, what: str, config: pytest.Config) -> threading.Timer:
-    timer = threading.Timer(seconds, _end, [what, config.stash[_stderr]])
-    timer.daemon = True
-    timer.start()
-    return timer
-
-
-def _end(what: str, stderr: int) -> None:
-    """End the process; pytest-xdist reports a crash."""
-    os.write(stderr, f"\nwatchdog: {what} hangs; the stacks of its process:\n".encode())
+def _watch(stderr: int) -> None:
+    """End the process once a deadline is over; pytest-xdist reports a crash."""
+    # Tests replace time.sleep.
+    pause = threading.Event()
+    while not (late := [what for what, deadline in list(_deadlines.items()) if deadline < monotonic()]):
+        pause.wait(1)
+    os.write(stderr, f"\nwatchdog: {late[0]} hangs; the stacks of its process:\n".encode())
     faulthandler.dump_traceback(stderr)
     os._exit(1)

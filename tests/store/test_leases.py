@@ -28,7 +28,6 @@ from tests.store.charging import (
     INVOCATION,
     LIFETIME,
     MARGIN,
-    NEVER,
     ORDER,
     OTHER_ORDER,
     RESOLVE,
@@ -148,22 +147,7 @@ def test_lease_outlasts_a_short_record_lifetime(charge: Charge) -> None:
         brief.lease()
 
 
-def test_expired_lease_keeps_its_record(charge: Charge) -> None:
-    charge.breaks_off()
-    assert charge.status == "IN_PROGRESS"
-    assert charge.lease().unsure
-
-
 # --- RELEASED ---
-
-
-@every_policy
-def test_released_key_is_free(charge: Charge, work: Work) -> None:
-    first = charge.under(work).raises(Unreachable())
-    assert charge.status == "RELEASED"
-    lease = charge.lease(work=work)
-    assert (lease.attempt, lease.completed, lease.unsure) == (2, False, False)
-    assert (charge.row or {})["owner"] == lease.owner != first.owner
 
 
 def test_released_record_keeps_its_created_at(charge: Charge) -> None:
@@ -316,22 +300,6 @@ def test_running_lease_blocks_others_and_says_until_when(charge: Charge, work: W
 # --- IN_PROGRESS, lease expired; UNKNOWN; HELD ---
 
 
-@not_held
-def test_expired_lease_goes_to_the_next_owner_as_unsure(charge: Charge, work: Work) -> None:
-    first = charge.breaks_off(work)
-    lease = charge.lease(work=work)
-    assert (lease.attempt, lease.completed, lease.unsure) == (2, False, True)
-    assert (charge.row or {})["owner"] == lease.owner != first.owner
-
-
-@not_held
-def test_unknown_outcome_goes_to_the_next_owner_at_once(charge: Charge, work: Work) -> None:
-    charge.under(work).becomes("UNKNOWN")
-    assert (charge.status, (charge.row or {})["listed"]) == ("UNKNOWN", charge.key)
-    lease = charge.lease(work=work)
-    assert (lease.attempt, lease.completed, lease.unsure) == (2, False, True)
-
-
 def test_expired_lease_is_held_under_hold(held: Charge) -> None:
     first = held.breaks_off()
     with pytest.raises(OutcomeHeld, match=held.key):
@@ -367,42 +335,6 @@ def test_held_work_stays_held_under_any_policy(held: Charge, work: Work) -> None
 
 
 # --- another payload ---
-
-
-@every_policy
-@pytest.mark.parametrize("status", ["IN_PROGRESS", "COMPLETED", "FAILED", "UNKNOWN"])
-def test_same_key_with_another_payload_is_rejected(charge: Charge, status: str, work: Work) -> None:
-    charge.becomes(status)
-    before = charge.row
-    with pytest.raises(PayloadMismatch, match=charge.key):
-        charge.lease(OTHER_ORDER, work=work)
-    charge.runs_out()
-    with pytest.raises(PayloadMismatch):
-        charge.lease(OTHER_ORDER, work=work)
-    assert charge.row == before
-
-
-def test_held_work_rejects_other_payloads(held: Charge) -> None:
-    held.becomes("HELD")
-    with pytest.raises(PayloadMismatch):
-        held.lease(OTHER_ORDER)
-
-
-@every_policy
-def test_released_key_accepts_another_payload(charge: Charge, work: Work) -> None:
-    charge.under(work).raises(Unreachable())
-    charge.lease(OTHER_ORDER, work=work)
-    with pytest.raises(PayloadMismatch):
-        charge.lease(work=work)
-
-
-def test_crashed_attempt_binds_the_key_unless_it_had_no_effect(charge: Charge) -> None:
-    never = replace(charge.under(NEVER), id="n-" + charge.id)
-    for one in (charge, never):
-        one.breaks_off()
-    with pytest.raises(PayloadMismatch):
-        charge.lease(OTHER_ORDER)
-    assert not never.lease(OTHER_ORDER).unsure
 
 
 def test_attempt_with_a_possible_effect_binds_the_key_for_good(charge: Charge) -> None:

@@ -24,7 +24,7 @@ from tests.store.charging import (
     Unreachable,
     must_not_run,
 )
-from tests.store.wire import ProcessDied, Wire
+from tests.store.wire import Wire
 
 # --- calls on the wire ---
 
@@ -69,23 +69,6 @@ def test_first_call_that_finds_held_work_marks_it(held: Charge) -> None:
 
 
 # --- lost answers: the SDK's retry finds what the first attempt wrote ---
-
-
-@pytest.mark.parametrize("work", [RUN_AGAIN, HOLD], ids=lambda work: work.unknown.name)
-def test_sdk_retry_of_an_acquisition_gets_one_lease(charge: Charge, work: Any) -> None:
-    lease = charge.over(Wire(twice=1)).lease(work=work)
-    assert (lease.attempt, lease.unsure) == (1, False)
-    lease.complete(CHARGED)
-    assert charge.lease(work=work).result == CHARGED
-
-
-@pytest.mark.parametrize("call", [1, 2])
-@pytest.mark.parametrize("status", ["UNKNOWN", "RELEASED"])
-def test_sdk_retry_of_a_takeover_stays_unsure(charge: Charge, status: str, call: int) -> None:
-    charge.becomes(status)
-    lease = charge.over(Wire(twice=call)).lease()
-    assert (lease.attempt, lease.unsure) == (2, status == "UNKNOWN")
-    lease.complete(CHARGED)
 
 
 def test_sdk_retry_finds_its_own_lease(charge: Charge) -> None:
@@ -134,36 +117,11 @@ def test_sdk_retry_holds_the_key_once(held: Charge) -> None:
 # --- answers that stay lost ---
 
 
-def test_lease_with_a_lost_answer_expires_like_a_crashed_owners(charge: Charge) -> None:
-    with pytest.raises(StoreUnavailable, match="ReadTimeoutError"):
-        charge.over(Wire(lose=1)).lease()
-    with pytest.raises(AlreadyInProgress):
-        charge.lease()
-    charge.runs_out()
-    assert charge.lease().unsure
-
-
 def test_result_with_a_lost_answer_is_stored_for_the_retry(charge: Charge) -> None:
     with pytest.raises(StoreUnavailable):
         charge.over(Wire(lose=2)).run(lambda _: CHARGED)
     assert charge.status == "COMPLETED"
     assert charge.run(must_not_run) == CHARGED
-
-
-def test_unsent_result_leaves_the_outcome_unknown(charge: Charge) -> None:
-    with pytest.raises(ProcessDied):
-        charge.over(Wire(die=2)).run(lambda _: CHARGED)
-    assert charge.status == "IN_PROGRESS"
-    charge.runs_out()
-    assert charge.lease().unsure
-
-
-def test_unsent_result_holds_the_key_under_hold(held: Charge) -> None:
-    with pytest.raises(ProcessDied):
-        held.over(Wire(die=2)).run(lambda _: CHARGED)
-    held.runs_out()
-    with pytest.raises(OutcomeHeld):
-        held.run(must_not_run)
 
 
 # --- other callers between two calls ---

@@ -13,7 +13,6 @@ from idempotency import (
     IdempotencyError,
     PayloadMismatch,
     StepCompensated,
-    StoreUnavailable,
     TransientError,
 )
 from tests.kit.bounded import at_once
@@ -60,30 +59,6 @@ def test_duplicate_compensation_takes_one_call(saga: Saga, happened: bool) -> No
 
 
 # --- lost answers ---
-
-
-def test_step_with_a_lost_answer_has_landed(saga: Saga) -> None:
-    with pytest.raises(StoreUnavailable, match="ReadTimeoutError"):
-        saga.over(Wire(lose=1)).commit()
-    assert saga.found()[1:] == booked(saga)
-    assert saga.commit(result={"answer": "a new one"}) == BOOKED
-    assert saga.found()[1:] == booked(saga)
-
-
-def test_compensation_with_a_lost_answer_has_undone_the_step(saga: Saga) -> None:
-    saga.commit()
-    with pytest.raises(StoreUnavailable):
-        saga.over(Wire(lose=1)).compensate()
-    assert saga.compensate() == {"undone": True}
-    assert (saga.found().tally or {})["undone"] == 1
-
-
-def test_tombstone_with_a_lost_answer_still_bars(saga: Saga) -> None:
-    with pytest.raises(StoreUnavailable):
-        saga.over(Wire(lose=2)).compensate()
-    with pytest.raises(StepCompensated):
-        saga.commit()
-    assert saga.compensate() == {"undone": False}
 
 
 def test_sdk_retry_is_not_a_duplicate(saga: Saga, caplog: pytest.LogCaptureFixture) -> None:

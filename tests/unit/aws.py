@@ -16,8 +16,11 @@ errors.ErrorLookupFactory = cache(errors.ErrorLookupFactory)  # type: ignore[mis
 class Session:
     """A session with one client for each service."""
 
-    @staticmethod
-    @cache
-    def client(service: str, **_: Any) -> Any:
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, region_name="us-east-1", **keys)  # type: ignore[call-overload]
+    def client(self, service: str, **_: Any) -> Any:
+        return _client(service)
+
+
+@cache
+def _client(service: str) -> Any:
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    return boto3.client(service, region_name="us-east-1", **keys)  # type: ignore[call-overload]

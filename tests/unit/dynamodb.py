@@ -27,7 +27,7 @@ class Clock:
 
 @cache
 def client() -> "DynamoDBClient":
-    return in_process.ministack().client()
+    return in_process.ministack().direct_client()
 
 
 def new_table(client: "DynamoDBClient", key: str = "pk") -> str:

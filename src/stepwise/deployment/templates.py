@@ -8,12 +8,14 @@ import yaml
 type Template = dict[str, Any]
 
 FUNCTION = "AWS::Serverless::Function"
-# Not SAM's own type, which cannot set a key. SAM packages the file of its definition, too.
+# Not SAM's type, which cannot set a key. SAM packages the file of its definition, too.
 MACHINE, DEFINITION = "AWS::StepFunctions::StateMachine", "DefinitionS3Location"
+# SAM's type, for a machine with events.
+SAM_MACHINE, SAM_DEFINITION = "AWS::Serverless::StateMachine", "DefinitionUri"
 # The properties that name a nested stack's template.
 NESTED = {"AWS::Serverless::Application": "Location", "AWS::CloudFormation::Stack": "TemplateURL"}
 # Properties that name a file or a folder beside the template.
-LOCATIONS = {"CodeUri", "ContentUri", "DefinitionUri", DEFINITION}
+LOCATIONS = {"CodeUri", "ContentUri", DEFINITION, SAM_DEFINITION}
 
 
 class _Loader(yaml.CSafeLoader):

@@ -9,13 +9,13 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.utils.py27hash_fix import to_py27_compatible_template, undo_mark_unicode_str_in_template
 
-from .templates import DEFINITION, FUNCTION, MACHINE, NESTED, Template, of_type
+from .templates import DEFINITION, FUNCTION, MACHINE, NESTED, SAM_DEFINITION, SAM_MACHINE, Template, of_type
 
 # Where the translator expects the packages that `sam deploy` uploads.
 _UPLOADED = {
     FUNCTION: "CodeUri",
     "AWS::Serverless::LayerVersion": "ContentUri",
-    "AWS::Serverless::StateMachine": "DefinitionUri",
+    SAM_MACHINE: SAM_DEFINITION,
     **NESTED,
 }
 _PLACE = "s3://packages-of-this-stack/"

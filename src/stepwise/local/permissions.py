@@ -107,13 +107,14 @@ class _Type:
     """What the schema of a resource type leaves out.
 
     arns: the resource's. elsewhere: ARNs of actions on something else. only_for: actions that only one property needs.
-    also: actions that a property needs as well. A property may be nested.
+    also: actions that a property needs as well. A property may be nested. tagged: the tags tell which stack's it is.
     """
 
     arns: tuple[str, ...]
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     only_for: Mapping[str, str] = field(default_factory=dict)
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tagged: bool = False
 
 
 _FUNCTION = _Type(("arn:{partition}:lambda:{region}:{account}:function:{function}",))
@@ -139,7 +140,10 @@ _TYPES = {
             "EnableTerminationProtection": "cloudformation:UpdateTerminationProtection",
             "StackPolicyBody": "cloudformation:SetStackPolicy",
         },
-        {"TemplateURL": ("cloudformation:CreateChangeSet", "s3:GetObject")},
+        {
+            "Tags": ("cloudformation:TagResource", "cloudformation:UntagResource"),
+            "TemplateURL": ("cloudformation:CreateChangeSet", "s3:GetObject"),
+        },
     ),
     # IAM checks the description of composite alarms, which the handler asks for too, on all alarms.
     "AWS::CloudWatch::Alarm": _Type(
@@ -181,7 +185,9 @@ _TYPES = {
         },
     ),
     "AWS::KMS::Key": _Type(
-        ("arn:{partition}:kms:{region}:{account}:key/{name}",), only_for={"Enabled": "kms:EnableKey kms:DisableKey"}
+        ("arn:{partition}:kms:{region}:{account}:key/{name}",),
+        only_for={"Enabled": "kms:EnableKey kms:DisableKey"},
+        tagged=True,
     ),
     "AWS::Lambda::Alias": _Type(
         _FUNCTION.arns,
@@ -280,6 +286,7 @@ _TYPES = {
         only_for={
             "ReplicaRegions": "secretsmanager:ReplicateSecretToRegions secretsmanager:RemoveRegionsFromReplication"
         },
+        tagged=True,
     ),
     "AWS::StepFunctions::StateMachine": _Type(
         ("arn:{partition}:states:{region}:{account}:stateMachine:{name}",),
@@ -302,7 +309,10 @@ def needed(
     relevant = described.only_for.keys() | described.also.keys()
     for action in _actions(kind, frozenset(relevant.intersection(_keys(body))), operations):
         for arn in _checked(kind, action):
-            found |= {Permission(action, resource, _context(action, values)) for resource in _filled(arn, values)}
+            context = _context(action, values) | (
+                _tags(body) if described.tagged and ":Create" not in action else set()
+            )
+            found |= {Permission(action, resource, context) for resource in _filled(arn, values)}
     return found
 
 
@@ -378,7 +388,8 @@ def _packages(body: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(body.get(name), Mapping):
             yield from (body[name][key] for key in ("S3Bucket", "Bucket") if key in body[name])
     if "TemplateURL" in body:
-        yield urlsplit(body["TemplateURL"]).path.split("/")[1]
+        address = urlsplit(body["TemplateURL"])
+        yield address.netloc if address.scheme == "s3" else address.path.split("/")[1]
 
 
 def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:
@@ -392,6 +403,10 @@ def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:
 def _context(action: str, values: Mapping[str, list[str]]) -> frozenset[tuple[str, str]]:
     keys = (keys for pattern, keys in _CONTEXT.items() if fnmatchcase(action, pattern))
     return frozenset((key, value) for one in keys for key, pattern in one.items() for value in _filled(pattern, values))
+
+
+def _tags(body: Mapping[str, Any]) -> set[tuple[str, str]]:
+    return {(f"aws:ResourceTag/{tag['Key']}", str(tag["Value"])) for tag in body.get("Tags", [])}
 
 
 @cache

@@ -68,6 +68,8 @@ class Judge(Waits):
         return self.finished == self.newest and self.waived != WAIVED
 
     def _expires(self, command: Document) -> bool:
+        if int(command["version"]["N"]) in self.expired:
+            return has_ended(command)
         moment = self.run.present.timestamp()
         return has_ended(command) and int(command.get("expires_at", {}).get("N", 10**12)) <= moment
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
-from commands.recovery import Turns
+from commands.recovery import Recovery, Turns
 from entities import catalog
 from entities.command import Attempt
 from entities.document import document_of
@@ -165,6 +165,22 @@ def _unlisted_gate() -> AbstractContextManager[None]:
     return replaced(Lagging, "mark", targets_alone)
 
 
+@mutant(
+    "a sweep that passes over a version without a row",
+    breaks.RESTORED,
+    focus=((r"^(finish|WakeCommands).*\.call", (s.RESTORED_AT,)),),
+)
+def _expired_turn() -> AbstractContextManager[None]:
+    """The row of the version whose turn it is has expired: nothing runs, and nothing is listed."""
+    review = Recovery._review
+
+    def known_alone(self: Any, seen: Gate, at: Any) -> str:
+        command = self.turns.gates.states.command(seen.key, seen.turn)
+        return review(self, seen, at) if command else "moving"
+
+    return replaced(Recovery, "_review", known_alone)
+
+
 @mutant("a retry of a version that was skipped", breaks.FINAL, focus=(DEAD_FIRST, _PUT_BACK))
 def _retried_after_its_end() -> AbstractContextManager[None]:
     """A gate from before the skip says that the version is dead."""
@@ -187,6 +203,6 @@ def _skipped_is_forgotten() -> AbstractContextManager[None]:
     corrected = gates._corrected
 
     def by_data(states: Any, key: Any, seen: Any) -> Any:
-        return corrected(states, key, dataclasses.replace(seen, ended=()))
+        return corrected(states, key, dataclasses.replace(seen, ended={}))
 
     return replaced(gates, "_corrected", by_data)

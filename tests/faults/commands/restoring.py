@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runtime.dynamodb import dynamodb
+from tests.faults.actors.expiry import expire
 from tests.faults.commands import invariants
 from tests.faults.commands.ledger import has_ended
 from tests.faults.seams import Document
@@ -18,6 +19,7 @@ WAIVED = frozenset(value for name, value in vars(invariants).items() if name.isu
 WAIVED_FOR_GOOD = frozenset({invariants.WAITS, invariants.LISTED, invariants.SKIPPED, invariants.DEAD})
 """Invariants waived for a key whose gate was rebuilt: it is unknown how long its versions have waited."""
 _TRIES, _PAUSE = 6, 30.0
+_EXPIRED, _FUTURE = 0.5, 10.0**11
 _NEXT = {
     "attributes": {"category": "tea", "price": 1, "currency": "JPY"},
     "mode": "sync",
@@ -34,6 +36,16 @@ def restore(run: "Run", judge: "Judge") -> None:
     judge.waived, judge.restored_at = WAIVED, run.simulation.now
     run.say(f"the gate is put back: {image['finished']['N']} of {image['published']['N']}")
     dynamodb().put_item(TableName=run.engine.stack.name("GatesTable"), Item=image)
+    if run.later.random() < _EXPIRED:
+        _expire(run, judge)
+
+
+def _expire(run: "Run", judge: "Judge") -> None:
+    """Delete the rows of ended versions that the gate knows: it is older than their lifetime."""
+    for version in range(1, judge.newest + 1):
+        if (row := judge.command(version)) and has_ended(row):
+            judge.expired.add(version)
+            expire(run.engine.stack.name("CommandsTable"), {name: row[name] for name in ("pk", "sk")}, _FUTURE)
 
 
 def contradicts(judge: "Judge", gate: Document) -> bool:

@@ -61,22 +61,6 @@ def test_document_is_checked_by_its_first_bytes_and_size(
     assert world.status() == ("IN_REVIEW" if reasons else "SUBMITTED")
 
 
-@pytest.mark.parametrize("content", [PDF, b"", b"%PDF-" + bytes(3_000_000)], ids=["small", "empty", "in pieces"])
-def test_replaced_document_is_not_the_checked_one(world: OpeningWorld, content: bytes) -> None:
-    version = world.upload("a-1", content)
-    first = world.check_identity("a-1")
-    assert world.row()["document_version"] == version
-
-    world.upload("a-1", b"GIF89a")
-    assert world.check_identity("a-1") == first
-    world.s3.delete_object(Bucket=world.bucket, Key="documents/a-1")
-    assert world.check_identity("a-1") == first
-    assert world.row()["document_version"] == version
-
-    world.s3.delete_object(Bucket=world.bucket, Key="documents/a-1", VersionId=version)
-    assert "DocumentMissing" in world.check_identity("a-1")["reasons"]
-
-
 def test_two_attempts_of_a_check_read_one_version(world: OpeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second attempt stores its version while the first one reads another."""
     world.upload("a-1", b"GIF89a")
@@ -216,17 +200,6 @@ def test_customers_at_an_address_count_at_any_age(world: OpeningWorld) -> None:
 
     world.write("a-0", status="APPROVED")
     assert world.check_fraud_model("a-1") == flagged("TooManyFromAddress")
-
-
-def test_concurrent_applications_beyond_the_limit_are_flagged(world: OpeningWorld) -> None:
-    """None is decided yet, and each is checked after all were submitted."""
-    Screening(world.screening).set_limit("max_customers_at_address", 2)
-    Screening(world.screening).set_limit("max_applications_from_address", 1000)
-    names = ["a-1", *(f"a-{number}" for number in range(2, 7))]
-    for name in names[1:]:
-        world.submit(application(name))
-
-    assert [world.check_fraud_model(name) == CLEAN for name in names] == [True, True, False, False, False, False]
 
 
 def test_other_house_number_is_another_address() -> None:

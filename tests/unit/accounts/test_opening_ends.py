@@ -92,15 +92,6 @@ def test_application_interrupted_before_its_account_has_failed(world: OpeningWor
     assert not world.recovery.end("a-1", "ABORTED", world.now)
 
 
-@pytest.mark.parametrize("setup", ["RUNNING", "SUCCEEDED"])
-def test_nothing_is_written_while_account_setup_may_still_decide(world: OpeningWorld, setup: str) -> None:
-    world.setup.executions = ran(setup)
-    before = world.row()
-
-    assert not world.recovery.end("a-1", "ABORTED", world.now)
-    assert world.row() == before
-
-
 @pytest.mark.parametrize("setup", [None, "ABORTED"])
 def test_account_setup_decides_once_the_account_was_started(world: OpeningWorld, setup: str | None) -> None:
     """An account that was started just now, and one that is being undone."""
@@ -110,13 +101,6 @@ def test_account_setup_decides_once_the_account_was_started(world: OpeningWorld,
 
     assert not world.recovery.end("a-1", "ABORTED", world.now)
     assert world.row() == before
-
-
-def test_end_undone_by_a_redrive_does_not_fail_the_application(world: OpeningWorld) -> None:
-    world.opening.executions = ran("RUNNING")
-
-    assert not world.recovery.end("a-1", "ABORTED", world.now)
-    assert world.status() == "SUBMITTED"
 
 
 @pytest.mark.parametrize(("asked_after", "seconds", "failed"), [(1, 59, False), (1, 61, True), (-1, 0, True)])

@@ -9,7 +9,7 @@ import pytest
 
 from accounts.errors import CardProcessorRefused, CardProcessorUnavailable
 from accounts.processor import HttpProcessor
-from idempotency import LeaseStore, StepCompensated
+from idempotency import LeaseStore
 from runtime.bearer import BearerSession
 from runtime.secrets import Secret
 from stepwise.local.simulators.card_processor.cards import CARDS
@@ -20,7 +20,6 @@ from tests.kit.accounts import AccountWorld
 from tests.unit.dynamodb import Clock, client, new_table
 
 FORWARD = ("RegisterCustomer", "IssueCard", "ActivateCard")
-BACKWARD = ("DeactivateCard", "CancelCard", "RemoveCustomer", "MarkFailed")
 
 
 class Text(Secret):
@@ -93,33 +92,6 @@ def test_lost_answer_creates_no_second_card(desk: Desk, fault: Any, times: int) 
 
     (card,) = desk.cards()
     assert (card["id"], card["issued"]) == (issued, 1)
-
-
-def test_undone_setup_leaves_no_card(desk: Desk) -> None:
-    desk.world.call(*FORWARD, *BACKWARD)
-
-    assert desk.standing() == 0
-    assert [row["status"] for row in desk.world.rows("CardsTable")] == ["Cancelled"]
-
-
-def test_early_cancel_bars_the_card(desk: Desk) -> None:
-    desk.world.call("CancelCard")
-
-    with pytest.raises(StepCompensated):
-        desk.processor.create("a-1", deadline=desk.clock() + timedelta(seconds=15))
-    assert desk.standing() == 0
-
-
-def test_card_with_a_lost_answer_is_cancelled_too(desk: Desk) -> None:
-    desk.simulator.inject(Injection(AnswerLost(), on="charge"))
-    desk.world.call("RegisterCustomer")
-    with pytest.raises(CardProcessorUnavailable):
-        desk.world.call("IssueCard")
-    assert desk.standing() == 1
-
-    desk.world.call("CancelCard")
-
-    assert desk.standing() == 0
 
 
 def test_wrong_secret_is_our_fault_and_the_card_can_still_be_issued(desk: Desk) -> None:

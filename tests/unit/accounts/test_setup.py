@@ -1,7 +1,6 @@
 """The steps of account-setup, called in any order."""
 
 from datetime import timedelta
-from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +8,9 @@ import pytest
 
 from accounts.bank import account_number, check_digit
 from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
-from accounts.errors import ApplicationNotFound, CustomerExists
+from accounts.errors import ApplicationNotFound
 from accounts.people import uniqueness_keys
-from idempotency import BusinessError, StateConflict, StepCompensated
+from idempotency import BusinessError, StateConflict
 from idempotency.saga.executions import Executions
 from idempotency.saga.finalization import Finalization, Finalized
 from idempotency.saga.state import SagaReader
@@ -86,49 +85,12 @@ def test_repeated_step_returns_the_same_and_writes_once(world: AccountWorld, fun
     assert {table: world.rows(table) for table in BUSINESS} == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("calls", range(len(FORWARD) + 1))
-def test_every_prefix_can_be_undone_twice_and_bars_late_steps(world: AccountWorld, calls: int) -> None:
-    world.call(*FORWARD[:calls], *BACKWARD, *BACKWARD)
-
-    assert nothing_stands(world)
-    assert status(world) == FAILED
-    for late in FORWARD:
-        with pytest.raises((StepCompensated, StateConflict)):
-            world.call(late)
-    assert nothing_stands(world)
-
-
-def test_no_parent_is_undone_before_its_children(world: AccountWorld) -> None:
-    world.call(*FORWARD)
-    for stray in ("MarkFailed", "RemoveCustomer", "CloseAccount", "CancelCard"):
-        with pytest.raises(StateConflict):
-            world.call(stray)
-
-    world.call("MarkApproved")
-    assert status(world) == APPROVED
-
-
 @pytest.mark.parametrize("orphan", ["OpenAccount", "PostOpeningBonus", "IssueCard", "ActivateCard"])
 def test_no_step_runs_before_its_parent(world: AccountWorld, orphan: str) -> None:
     with pytest.raises(StateConflict):
         world.call(orphan)
 
     assert not any(world.rows(table) for table in BUSINESS)
-
-
-@pytest.mark.slow
-def test_any_compensation_order_leaves_nothing_in_effect() -> None:
-    """Early compensations are refused; a second round finds their children undone."""
-    for order in list(permutations(BACKWARD))[::90]:
-        world = AccountWorld(client())
-        world.submit()
-        world.call(*FORWARD)
-        for _ in range(3):
-            for name in order:
-                _refused(world, name)
-        assert nothing_stands(world), order
-        assert status(world) == FAILED, order
 
 
 def _refused(world: AccountWorld, name: str) -> Any:
@@ -162,14 +124,6 @@ def test_nothing_of_an_approved_application_is_undone(world: AccountWorld, compe
     assert status(world) == APPROVED
 
 
-def test_application_is_not_approved_while_a_step_is_missing(world: AccountWorld) -> None:
-    world.call(*FORWARD[:-1])
-
-    with pytest.raises(StateConflict):
-        world.call("MarkApproved")
-    assert status(world) != APPROVED
-
-
 @pytest.mark.parametrize("ended", [FAILED, REJECTED])
 def test_ended_application_creates_nothing_and_undoes_everything(world: AccountWorld, ended: str) -> None:
     """Its own machine was aborted meanwhile."""
@@ -183,19 +137,6 @@ def test_ended_application_creates_nothing_and_undoes_everything(world: AccountW
 
     assert nothing_stands(world)
     assert status(world) == ended
-
-
-def test_second_identical_customer_is_rejected_until_the_first_is_removed(
-    world: AccountWorld,
-) -> None:
-    world.submit("a-2", "ada  lovelace")
-    world.call("RegisterCustomer")
-
-    with pytest.raises(CustomerExists):
-        world.call("RegisterCustomer", of="a-2")
-    world.call("RemoveCustomer")
-
-    assert world.call("RegisterCustomer", of="a-2") == {"status": "Registered"}
 
 
 def test_unsubmitted_application_is_rejected(world: AccountWorld) -> None:

@@ -203,7 +203,7 @@ def test_unknown_route_or_method_is_a_problem(route: str, status: int, monkeypat
     method, _, path = route.partition(" ")
     given = event(routeKey="$default", rawPath=path)
     given["requestContext"]["http"] = {"method": method}
-    monkeypatch.setattr(handlers, "environment", lambda: None)
+    monkeypatch.setattr(handlers, "environment", None)
 
     answer = handlers.handle_request(given, CONTEXT)
     assert (answer["statusCode"], answer["headers"]["content-type"]) == (status, "application/problem+json")

@@ -22,10 +22,8 @@ from approvals.errors import (
 from approvals.recovery import MAX_LOOKED_AT
 from approvals.requests import parse_request
 from idempotency import Contention, PayloadMismatch
-from runtime.machine import ExecutionsUnavailable
 from runtime.sweep import SweepUnfinished
 from tests.kit.approvals import ARN, DUE_SECONDS, ApprovalWorld
-from tests.kit.bounded import Threads
 from tests.kit.commands import new_tables
 from tests.kit.project import ROOT, read_json
 
@@ -149,25 +147,6 @@ def test_decision_belongs_to_the_round_that_was_read(world: ApprovalWorld, monke
         world.decide("approve")
 
 
-def test_100_concurrent_deciders_make_one_decision(world: ApprovalWorld) -> None:
-    world.ask()
-
-    def decide(number: int) -> str:
-        try:
-            return world.decide(("approve", "reject")[number % 2], by=f"p{number}")
-        except AlreadyDecided:
-            return "AlreadyDecided"
-
-    with Threads(8) as people:
-        found = list(people.map(decide, range(100)))
-    assert world.send()
-
-    first = int(world.approval.values["decided_by"][1:])
-    assert found.count("AlreadyDecided") == 50
-    assert found[first] == world.approval.status
-    assert len(answers(world)) == 1
-
-
 def test_nobody_decides_once_the_approval_is_due(world: ApprovalWorld) -> None:
     world.ask()
     world.pass_by(seconds=DUE_SECONDS)
@@ -193,20 +172,6 @@ def test_decision_just_before_the_due_time_counts(world: ApprovalWorld) -> None:
 
     assert not world.table.expire(ID, world.at).applied
     assert world.decide("reject", by="late") == "REJECTED"
-
-
-def test_retried_state_adds_its_token_and_gets_the_answer(world: ApprovalWorld) -> None:
-    world.ask()
-    world.pass_by(seconds=30)
-    newest = world.states.wait()
-    assert world.ask(newest)["status"] == "WAITING"
-    assert len(world.tokens) == 2
-    assert world.approval.due_at == world.approval.asked_at.replace(minute=0, second=0, hour=13)
-
-    world.decide("approve")
-    assert world.send()
-
-    assert [token for token, _ in world.states.answered] == [newest]
 
 
 def test_state_that_asks_after_the_decision_gets_it_too(world: ApprovalWorld) -> None:
@@ -269,20 +234,6 @@ def test_token_that_arrives_while_tokens_are_read_is_not_lost(world: ApprovalWor
     assert world.approval.took_effect is True
 
 
-def test_lost_answer_of_step_functions_is_looked_up_in_the_history(world: ApprovalWorld) -> None:
-    world.ask()
-    world.decide("reject")
-    world.states.loses = 1
-
-    with pytest.raises(ExecutionsUnavailable):
-        world.send()
-    world.states.end("SUCCEEDED", world.at)
-
-    assert world.send()
-    assert world.approval.took_effect is True
-    assert len(answers(world)) == 1
-
-
 def test_sweep_makes_up_for_a_lost_stream_record(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
@@ -301,18 +252,6 @@ def test_sweep_makes_up_for_a_lost_stream_record(world: ApprovalWorld) -> None:
         "answered": 0,
         "failed": 0,
     }
-
-
-def test_duplicate_and_late_records_send_nothing(world: ApprovalWorld) -> None:
-    world.ask()
-    assert world.send()
-    world.decide("approve")
-    for _ in range(3):
-        assert world.send()
-    world.client.delete_item(TableName=world.table.name, Key={"approval_id": {"S": ID}})
-
-    assert world.send()
-    assert len(answers(world)) == 1
 
 
 @pytest.mark.parametrize("status", ["ABORTED", "FAILED", "TIMED_OUT", "SUCCEEDED"])
@@ -441,26 +380,6 @@ def test_row_shows_that_somebody_was_asked(world: ApprovalWorld, subject: Subjec
     world.ask(about=subject.about)
 
     assert subject.asked_at == world.approval.values["asked_at"]
-
-
-@pytest.mark.parametrize("before", ["WAITING", "APPROVED", "CANCELLED"])
-def test_redriven_state_gets_no_answer_from_a_decided_approval(
-    world: ApprovalWorld, subject: Subject, before: str
-) -> None:
-    subject.write("IN_REVIEW")
-    world.ask(about=subject.about)
-    if before == "APPROVED":
-        world.decide("approve")
-    world.states.end("ABORTED", world.at)
-    if before == "CANCELLED":
-        world.recovery.end(ARN, world.at)
-    subject.write("FAILED")
-    tokens, seen = world.tokens, world.approval
-
-    with pytest.raises(SubjectClosed):
-        world.ask(world.states.redrive(), about=subject.about)
-    assert (world.tokens, world.approval) == (tokens, seen)
-    assert seen.status == before
 
 
 def test_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -> None:

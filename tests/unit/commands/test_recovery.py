@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -59,14 +60,6 @@ def test_advanced_gate_wakes_the_version_whose_turn_has_come(world: World) -> No
     assert world.machines.answered == {"token": "{}"}
 
 
-def test_waking_twice_ignores_a_dead_token(world: World) -> None:
-    before = parked(world)
-    for _ in range(2):
-        follow(world, before, image(world, "gates"))
-
-    assert len(world.machines.answered) == 1
-
-
 def test_publishing_wakes_no_version(world: World) -> None:
     parked(world)
     before = image(world, "gates")
@@ -104,21 +97,6 @@ def test_blocked_key_is_logged(world: World, caplog: pytest.LogCaptureFixture) -
     follow(world, before, image(world, "gates"))
 
     assert [(line.message, vars(line)["sk"]) for line in caplog.records] == [("key is blocked", "ORDER#order123@1")]
-
-
-def test_type_may_skip_dead_versions_at_their_turn(skipping: World) -> None:
-    world = skipping
-    for version in (1, 2):
-        world.publish(order(version))
-    world.die(2)
-    follow(world, None, image(world, "gates"))
-    assert world.gate().finished == 0
-    world.finish(1)
-    for _ in range(2):
-        follow(world, None, image(world, "gates"))
-
-    assert world.gate().finished == 2
-    assert world.command(2)["decisions"][0]["by"] == "policy"
 
 
 def test_stream_batch_stops_at_its_first_failure() -> None:
@@ -244,6 +222,19 @@ def test_sweep_renews_a_version_that_succeeded_before_its_tables_were_restored(w
     assert (sweep(world)["started"], sweep(world)["started"], sweep(world)["woken"]) == (1, 1, 1)
     assert world.machines.executions[world.attempt(1, 3).name]["status"] == "RUNNING"
     assert (world.command(1)["attempt"], world.gate().dead) == (3, frozenset())
+
+
+@pytest.mark.parametrize(("ended_after", "counted"), [(-1, "started"), (1, "ended")])
+def test_sweep_renews_a_version_whose_name_a_lost_version_has_used(
+    world: World, ended_after: int, counted: str
+) -> None:
+    world.publish(order())
+    world.start(world.attempt(1))
+    stopped = START + timedelta(seconds=ended_after)
+    world.machines.executions[world.attempt(1).name].update(status="FAILED", error="Stale", stopDate=stopped)
+
+    assert sweep(world)[counted] == 1
+    assert world.command(1)["attempt"] == (2 if counted == "started" else 1)
 
 
 def test_version_that_ended_meanwhile_is_not_renewed(world: World) -> None:

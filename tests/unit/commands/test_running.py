@@ -223,27 +223,6 @@ def test_finish_while_the_newest_version_finishes_clears_pending(world: World) -
     assert world.gate().pending_since is None
 
 
-def test_waiting_version_keeps_all_its_tokens(world: World) -> None:
-    world.publish(order())
-    world.publish(order(2))
-    for token in ("first", "second"):
-        world.running.wait(world.waiting_task(2, token), world.machine, START)
-
-    row = world.command(2)
-    assert (row["tokens"], row["status"]) == ({"first", "second"}, "wait_prev_command:STARTED")
-    assert world.machines.answered == {}
-
-
-def test_version_whose_turn_has_come_answers_its_own_token(world: World) -> None:
-    world.publish(order())
-    world.publish(order(2))
-    world.finish(1)
-    world.running.wait(world.waiting_task(2, "token"), world.machine, START)
-
-    assert world.machines.answered == {"token": "{}"}
-    assert "tokens" not in world.command(2)
-
-
 def test_older_attempt_cannot_park(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
@@ -256,26 +235,35 @@ def test_older_attempt_cannot_park(world: World) -> None:
     assert world.everything() == before
 
 
-def test_redriven_execution_does_not_wait(world: World) -> None:
-    world.publish(order())
-    world.publish(order(2))
-    redriven = replace(world.waiting_task(2, "token"), redrive_count=1)
-    with pytest.raises(StaleCommand, match="redriven"):
-        world.running.wait(redriven, world.machine, START)
-    assert "tokens" not in world.command(2)
+def redriven(world: World) -> None:
+    """Call the waiting state of the second version in a redriven execution."""
+    world.running.wait(replace(world.waiting_task(2, "token"), redrive_count=1), world.machine, START)
 
 
-def test_late_duplicate_of_a_wait_leaves_a_dead_version_failed(world: World) -> None:
+def test_redriven_version_runs_at_its_turn_and_does_not_wait(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
-    world.running.wait(world.waiting_task(2, "first"), world.machine, START)
-    world.die(2)
     before = world.everything()
+    with pytest.raises(StaleCommand, match="retry the command instead"):
+        redriven(world)
+    assert world.everything() == before
+    world.finish(1)
+    redriven(world)
+    world.finish(2)
+
+    assert world.machines.answered == {"token": "{}"}
+    assert world.gate().finished == 2
+
+
+def test_redriven_version_that_is_dead_stays_dead(world: World) -> None:
+    world.publish(order())
+    world.publish(order(2))
+    world.die(2)
+    world.finish(1)
 
     with pytest.raises(StaleCommand):
-        world.running.wait(world.waiting_task(2, "late"), world.machine, START)
-    assert world.everything() == before
-    assert world.command(2)["status"] == "wait_prev_command:FAILED"
+        redriven(world)
+    assert world.gate().blocked
 
 
 def test_tokens_do_not_outlive_their_version(world: World) -> None:
@@ -299,26 +287,6 @@ def test_dead_version_is_listed_and_blocks_only_at_its_turn(world: World) -> Non
     row = world.command(2)
     assert (row["status"], row["error"]["type"]) == ("publish:FAILED", "Execution.ABORTED")
     assert "expires_at" not in row
-
-
-@pytest.mark.parametrize("number", [1, 3])
-def test_end_of_another_attempt_is_ignored(world: World, number: int) -> None:
-    world.publish(order())
-    world.die(1)
-    list(world.gates.retry(world.gate().key, "me", "why", START))
-    before = world.everything()
-
-    assert world.die(1, number) is False
-    assert world.everything() == before
-
-
-def test_duplicate_end_event_changes_nothing(world: World) -> None:
-    world.publish(order())
-    assert world.die(1)
-    before = world.everything()
-
-    assert world.die(1) is False
-    assert world.everything() == before
 
 
 def test_retry_takes_all_dead_versions_in_order(world: World) -> None:

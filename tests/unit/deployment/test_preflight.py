@@ -15,13 +15,13 @@ from botocore.stub import ANY, Stubber
 
 from benchmarks import results
 from stepwise.deployment.application import files
-from stepwise.deployment.preflight import change_set, policies, protection, quotas, template
+from stepwise.deployment.preflight import change_set, policies, protection, quotas, stage_name, template
 from stepwise.deployment.preflight.__main__ import main
 from stepwise.deployment.preflight.part import Finding, NotReached, Part, Verdict, examined
-from stepwise.deployment.preflight.resolve import Unresolved
-from stepwise.deployment.preflight.target import Target
+from stepwise.deployment.preflight.resolve import Resolver, Unresolved
+from stepwise.deployment.preflight.target import Target, definitions
 from stepwise.deployment.stages import Deployed
-from stepwise.deployment.templates import Template
+from stepwise.deployment.templates import DEFINITION, MACHINE, SAM_DEFINITION, SAM_MACHINE, Template
 from stepwise.deployment.translation import translated
 from tests.kit.machine import MACHINES
 from tests.kit.project import ROOT
@@ -131,6 +131,21 @@ def test_definitions_have_the_arns_of_the_account(region: str, partition: str) -
     assert "${" not in "".join(definitions.values())
     assert arns
     assert all(arn.startswith(f"arn:{partition}:lambda:{region}:{ACCOUNT}:function:new-") for arn in arns)
+
+
+def test_machine_of_either_type_has_a_definition(tmp_path: Path) -> None:
+    """A machine with events is of SAM's type."""
+    (tmp_path / "a.asl.json").write_text('{"Comment": "${Who}"}')
+
+    def machine(kind: str, place: str, role: str) -> dict[str, Any]:
+        shared = {role: f"arn:aws:iam::{ACCOUNT}:role/r", "DefinitionSubstitutions": {"Who": "it"}}
+        return {"Type": kind, "Properties": {place: "a.asl.json", **shared}}
+
+    machines = {"A": machine(MACHINE, DEFINITION, "RoleArn"), "B": machine(SAM_MACHINE, SAM_DEFINITION, "Role")}
+    both = {"Transform": "AWS::Serverless-2016-10-31", "Resources": machines}
+    resolver = Resolver.to(translated(both, "us-east-1"), "us-east-1", ACCOUNT, "new", {})
+
+    assert dict(definitions(both, resolver, tmp_path)) == dict.fromkeys("AB", '{"Comment": "it"}')
 
 
 def test_definition_refused_by_step_functions_fails() -> None:
@@ -420,6 +435,30 @@ def test_bucket_that_sam_cannot_create_is_reported(monkeypatch: pytest.MonkeyPat
     assert examined("", lambda: change_set.examine(target, make=True)).not_reached == "sam package: AccessDenied"
 
 
+# The name of the stack
+
+
+def test_stacks_that_a_pattern_matches_too_are_listed() -> None:
+    target = account()
+    standing = {"CreationTime": "2026-01-01", "StackStatus": "CREATE_COMPLETE"}
+    nested = {**standing, "StackName": "new-Ordering-1A2B3C4D5E6F", "ParentId": "x"}
+    deleted = {**standing, "StackName": "new-deleted", "StackStatus": "DELETE_COMPLETE"}
+    roots = [{**standing, "StackName": name} for name in ("new", "new-dev", "news", "deploy-new")]
+    target.says("cloudformation", "list_stacks", {"StackSummaries": [*roots, nested, deleted]})
+
+    part = examined("", lambda: stage_name.examine(target))
+
+    assert (part.not_reached, verdicts(part)) == (None, {"new": Verdict.OK, "new-dev": Verdict.LOOK})
+
+
+def test_name_that_cloudformation_cuts_needs_a_look() -> None:
+    target = account()
+    target.__dict__["stack_name"] = "x" * 24
+    target.says("cloudformation", "list_stacks", {"StackSummaries": []})
+
+    assert verdicts(examined("", lambda: stage_name.examine(target))) == {"x" * 24: Verdict.LOOK}
+
+
 # The protection of tables
 
 
@@ -487,6 +526,7 @@ def test_part_that_is_left_out_does_not_run(
     assert main(["new", "--skip", "roles quotas"]) == 0
     assert [title.partition(",")[0] for title in ran] == [
         "Template",
+        "Name of the stack",
         "Change set",
         "Protection of tables",
         "State machines",

@@ -94,15 +94,6 @@ def test_version_beyond_the_next_is_a_gap(world: World, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["async", "sync"])
-def test_version_with_an_expired_row_conflicts(world: World, mode: str) -> None:
-    world.run(order())
-    key: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123@1"}}
-    world.client.delete_item(TableName=world.tables.commands, Key=key)
-
-    assert "expired" in refused(world, order(mode=mode), VersionConflict)
-
-
-@pytest.mark.parametrize("mode", ["async", "sync"])
 def test_type_may_not_change(world: World, mode: str) -> None:
     world.run(order())
 
@@ -246,27 +237,6 @@ def stored_gate(world: World) -> Any:
     return world.client.get_item(TableName=world.tables.gates, Key=key)["Item"]
 
 
-@pytest.mark.parametrize("numbered", [True, False])
-def test_gate_older_than_its_data_is_not_contention(world: World, numbered: bool) -> None:
-    world.publish(order(mode="sync"))
-    older = stored_gate(world)
-    for version in (2, 3, 4):
-        world.publish(order(version, mode="sync"))
-        key: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": f"ORDER#order123@{version}"}}
-        world.client.delete_item(TableName=world.tables.commands, Key=key)
-    restore_gate(world, older)
-
-    with pytest.raises(StateConflict, match="the data has version 4, by the gate 1"):
-        world.publish(order(2 if numbered else None, mode="sync", request_id="r-9"))
-    assert world.gate().lagging == {"gate"}
-    consistency = Consistency(world.client, world.tables)
-    assert rebuild_gate(world.client, world.tables, world.gate().key, world.now) == 4
-    gate = world.gate()
-    assert (gate.published, gate.finished, gate.data_version, gate.lagging) == (4, 4, 4, frozenset())
-    assert consistency.problem(gate.key) == ""
-    assert world.publish(order(5, mode="sync"))["status"] == "finished"
-
-
 def test_gate_missing_a_pending_version_learns_it_and_keeps_lagging_targets(world: World) -> None:
     world.publish(order(mode="sync"))
     Lagging(world.client, world.tables.gates).mark(world.gate().key, "catalog", world.now)
@@ -315,40 +285,26 @@ def skipped(world: World) -> Callable[[str], World]:
     return at
 
 
-@pytest.mark.parametrize("moment", ["before its publication", "before its end", "before the skip"])
-@pytest.mark.parametrize("command", [order(3, mode="sync"), order(4), order(None, mode="sync", request_id="r-9")])
-def test_publish_with_a_gate_from_before_a_skip_raises_the_cause(
-    skipped: Callable[[str], World], moment: str, command: dict[str, Any]
-) -> None:
-    world = skipped(moment)
-
-    with pytest.raises(StateConflict, match=r"version 2 has .*, and the gate does not know it"):
-        world.publish(command)
-    assert world.gate().lagging == {"gate"}
-    assert rebuild_gate(world.client, world.tables, world.gate().key, world.now) == 1
-    gate = world.gate()
-    assert (gate.published, gate.finished, gate.dead, gate.lagging) == (2, 2, frozenset(), frozenset())
-    assert world.publish(order(3, mode="sync"))["status"] == "finished"
-
-
-@pytest.mark.parametrize("move", ["retry", "skip"])
-def test_decision_on_a_skipped_version_is_rejected_and_listed(skipped: Callable[[str], World], move: str) -> None:
-    world = skipped("before the skip")
-    row, key = world.command(2), world.gate().key
-
-    decide: Callable[..., Any] = world.turns.skip if move == "skip" else lambda *who: [*world.gates.retry(*who)]
-    with pytest.raises(StateConflict, match="commands rebuild gate"):
-        decide(key, "me", "why", world.now)
-    assert world.command(2) == row
-    assert world.gate().lagging == {"gate"}
-
-
 def test_sweep_lists_a_gate_waiting_for_a_finished_version(skipped: Callable[[str], World]) -> None:
     world = skipped("before its end")
 
     recovery = Recovery(world.turns, world.machine)
     assert [recovery.sweep(world.now, lambda: True)["lagging"] for _ in range(2)] == [1, 1]
     assert world.gate().lagging == {"gate"}
+
+
+def test_gate_waiting_for_an_expired_version_is_listed_and_rebuilt(skipped: Callable[[str], World]) -> None:
+    world = skipped("before its end")
+    version: Any = {"pk": {"S": "TENANT#tenant1"}, "sk": {"S": "ORDER#order123@2"}}
+    world.client.delete_item(TableName=world.tables.commands, Key=version)
+    key = world.gate().key
+
+    assert Recovery(world.turns, world.machine).sweep(world.now, lambda: True)["lagging"] == 1
+    assert Consistency(world.client, world.tables).problem(key) == "version 2 has no row"
+    assert rebuild_gate(world.client, world.tables, key, world.now) == 1
+    gate = world.gate()
+    assert (gate.published, gate.finished, gate.pending_since, gate.lagging) == (2, 2, None, frozenset())
+    assert world.publish(order(3, mode="sync"))["status"] == "finished"
 
 
 def test_version_unknown_to_the_gate_is_not_finished(world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from entities.catalog import CatalogBucket
-from entities.command import Attempt, Key
+from entities.command import Attempt
 from entities.errors import StaleCommand, TargetUnavailable
 from entities.products import ProductsTable
 from entities.targets import Document, Target
@@ -29,7 +29,6 @@ TEA = Document(
     attributes={"category": "tea", "price": 1500, "currency": "JPY"},
     deleted=False,
 )
-KEY = Key(TEA.pk, TEA.sk)
 
 
 def tea(version: int, *, deleted: bool = False, **attributes: Any) -> Document:
@@ -161,32 +160,6 @@ def test_writer_that_lost_a_race_reads_again(
     assert target.version(TEA.pk, TEA.sk) == shows
     if isinstance(target, ProductsTable):
         assert len(rows(target)) == 2
-
-
-@pytest.mark.parametrize("first", [0, 1], ids=["never shown", "shown"])
-def test_late_put_of_a_skipped_version_does_not_land_after_a_rebuild(
-    bucket: CatalogBucket, world: World, monkeypatch: pytest.MonkeyPatch, first: int
-) -> None:
-    """The rebuilt object must not have the ETag that the late put has read."""
-    for version in range(1, first + 1):
-        world.run(order(version))
-        bucket.write(tea(version))
-    skipped = first + 1
-    world.publish(order(skipped))
-    put = CatalogBucket._put
-
-    def late(self: CatalogBucket, key: str, document: Document, old: Any) -> bool:
-        monkeypatch.setattr(CatalogBucket, "_put", put)
-        world.die(skipped)
-        world.gates.skip(world.gate().key, "me", "wrong", world.now, lambda _: 1)
-        bucket.write(tea(first, deleted=not first), skipped=skipped)
-        return put(self, key, document, old)
-
-    monkeypatch.setattr(CatalogBucket, "_put", late)
-    with pytest.raises(StaleCommand):
-        bucket.write(tea(skipped), world.gates.rows.turn(Attempt(world.gate().key, skipped, 1)))
-
-    assert shown(bucket)["version"] == first
 
 
 def test_race_lost_too_often_is_contention(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:

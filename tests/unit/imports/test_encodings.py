@@ -33,13 +33,6 @@ both_modes = pytest.mark.parametrize("mode", ["DIRECT", "STEP_FUNCTION"])
         (text("ﾃｱ", "ﾂｱ", encoding="cp932"), {}, "Row 1 may be UTF-8, or half-width katakana in cp932"),
         (text("tea", "緑茶", encoding="cp932"), {}, "Row 2 is not UTF-8; the file looks like cp932"),
         (text("緑茶", "山田"), {"encoding": "cp932"}, "Row 1 is not cp932; the file looks like UTF-8"),
-        (text("緑茶", "山田", encoding="euc_jp"), {}, "Row 1 is not UTF-8; the file looks like EUC-JP: save it as CSV"),
-        (
-            text("山田", "花子", "太郎", "高橋", encoding="euc_jp"),
-            {"encoding": "cp932"},
-            "Row 1 is not cp932; the file looks like EUC-JP",
-        ),
-        (text("緑茶", encoding="iso2022_jp"), {}, "Row 1 is not UTF-8; the file looks like ISO-2022"),
         (
             text("x", header="商品," + HEADER, encoding="euc_jp"),
             {},

@@ -16,7 +16,6 @@ from imports.creation import MAX_ROWS
 from imports.errors import BatchUnfinished, ImportCutOff, InvalidImport, TooManyRows
 from imports.files import Files
 from imports.loading import Marks
-from imports.publishing import Publisher
 from imports.requests import parse_create, parse_stop
 from imports.state import BatchRecord, Source
 from runtime.objects import BucketUnavailable
@@ -121,32 +120,11 @@ def test_effects_are_counted_and_an_unchanged_row_publishes_nothing(world: Impor
     assert world.versions() == {"p1": 1, "p2": 3, "p3": 1}
 
 
-def test_validation_writes_no_command_and_no_record(world: ImportWorld) -> None:
-    before = world.commands.everything()
-    import_id = world.run(text(1, "x"), validate_only=True)
-
-    assert (world.row(import_id)["validated"], world.counts(import_id)) == (True, (2, 1, 1, 0))
-    assert world.commands.everything() == before
-
-
 def test_validation_of_a_retry_leaves_stored_rows_unchanged(world: ImportWorld) -> None:
     first = world.run(text(1, "x"))
     own = world.row(world.run(retry_of=first, validate_only=True))
 
     assert [own[f"{name}_rows"] for name in ("created", "updated", "unchanged", "failed")] == [0, 0, 1, 1]
-
-
-def test_repeated_batch_reports_what_the_records_say(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first run crashes after its rows; the second one finds every row written, and another result of the check."""
-    import_id = world.create(text(1, "x"), processing_mode="STEP_FUNCTION")
-    world.load(import_id)
-    monkeypatch.setattr("imports.table.ImportsTable.record", lambda *_: False)
-    first = world.batch(import_id)
-    monkeypatch.undo()
-    monkeypatch.setattr(Publisher, "_published", lambda *_: pytest.fail("a row was published twice"))
-
-    assert world.batch(import_id).outcomes == first.outcomes
-    assert world.batch(import_id) == world.batch(import_id)
 
 
 def test_interrupted_batch_resumes_where_it_was(world: ImportWorld) -> None:
@@ -160,67 +138,6 @@ def test_interrupted_batch_resumes_where_it_was(world: ImportWorld) -> None:
     world.batch(import_id)
 
     assert (world.finish(import_id), set(world.versions().values())) == ("COMPLETED", {1})
-
-
-@pytest.mark.slow
-def test_counters_follow_the_stream_once_and_equal_the_recount(world: ImportWorld) -> None:
-    import_id = world.create(text(*[1] * 150, "x"), processing_mode="STEP_FUNCTION")
-    world.load(import_id)
-    for first in (1, 101):
-        world.batch(import_id, first)
-    for _ in range(2):
-        world.follow(*world.inserted())
-
-    assert world.counts(import_id) == (151, 150, 1, 0)
-    assert world.stepfunctions.started == [import_id, import_id]
-    before = world.counts(import_id)
-    world.finish(import_id)
-    world.follow(*world.inserted())
-    assert world.counts(import_id) == before
-
-
-@pytest.mark.slow
-def test_interrupted_import_bars_the_rest(world: ImportWorld) -> None:
-    import_id = world.create(text(*[1] * 250), processing_mode="STEP_FUNCTION")
-    world.load(import_id)
-    world.batch(import_id, 101)
-
-    assert world.cut_off(import_id) == "COMPLETED_WITH_FAILURES"
-    assert world.counts(import_id) == (250, 100, 0, 150)
-    assert [int(one[0]) for one in world.result(import_id, "unprocessed")] == [*range(1, 101), *range(201, 251)]
-    with pytest.raises(ImportCutOff):
-        world.batch(import_id, 1)
-    assert len(world.versions()) == 100
-
-
-def test_late_row_of_a_barred_batch_is_not_written(world: ImportWorld) -> None:
-    """The batch has read that it is not barred; finalization bars it before the batch's first row is written."""
-    import_id = world.create(text(1, 2), processing_mode="STEP_FUNCTION")
-    world.load(import_id)
-    made, pointers = world.made(import_id), world.pointers(world.made(import_id))
-    found = world.batches
-
-    def time_left() -> bool:
-        world.cut_off(import_id)
-        return True
-
-    contents = {one.offset: row(one.row).strip().encode() for one in pointers}
-    with pytest.raises(ImportCutOff):
-        found.run(made, pointers, contents, Marks(), "owner", world.now, time_left)
-    assert (world.versions(), world.counts(import_id)) == ({}, (2, 0, 0, 2))
-
-
-def test_rows_of_a_batch_without_a_record_count_by_their_own_records(
-    world: ImportWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import_id = world.create(text(1, "x", 3), processing_mode="STEP_FUNCTION")
-    world.load(import_id)
-    with monkeypatch.context() as patch:
-        patch.setattr("imports.table.ImportsTable.record", lambda *_: False)
-        world.batch(import_id)
-
-    assert world.finish(import_id) == "COMPLETED_WITH_FAILURES"
-    assert world.counts(import_id) == (3, 2, 1, 0)
 
 
 def test_import_stopped_before_it_was_read_fails(world: ImportWorld) -> None:
@@ -250,22 +167,6 @@ def test_chain_of_retries_publishes_each_row_once(world: ImportWorld) -> None:
     assert (world.counts(second), world.counts(third)) == ((2, 1, 1, 0), (3, 2, 1, 0))
     assert world.versions() == {"p1": 1, "p2": 1}
     assert [world.row(one)["round"] for one in (first, second, third)] == [1, 2, 3]
-
-
-def test_corrected_row_is_never_matched_by_position(world: ImportWorld) -> None:
-    first = world.run(text("x", "y", "z"))
-    corrected = f"row,{HEADER}3,{row(3, 3)}1,{row(9, 9)}"
-    retry = world.run(corrected, retry_of=first)
-
-    assert world.result(retry, "succeeded") == [["3", "TENANT#tenant1", "PRODUCT#p3", "1"]]
-    assert world.result(retry, "failed")[0][:3] == ["1", "NotAllowed", "code"]
-
-
-def test_repeated_call_with_an_id_is_the_same_import(world: ImportWorld) -> None:
-    given = {"key": world.upload(text(1)), "import_id": ID}
-
-    assert world.create(**given) == world.create(**given)
-    assert world.versions() == {"p1": 1}
 
 
 def test_tenants_may_choose_the_same_id(world: ImportWorld) -> None:

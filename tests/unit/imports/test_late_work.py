@@ -2,19 +2,15 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from idempotency import StoreUnavailable
 from imports.errors import FileRefused, ImportCutOff, InvalidImport
-from imports.executions import Machines
-from imports.finalizing import Finalization
 from imports.loading import Loader
-from imports.recovery import Recovery
 from imports.table import ImportsTable
-from tests.kit.import_world import LIFETIME, MOST, Arns, ImportWorld, ended
+from tests.kit.import_world import LIFETIME, MOST, ImportWorld
 from tests.kit.project import ROOT, read_json
 
 _FILE = "code,name,category,price,currency\np1,n,tea,1,JPY\n"
@@ -32,17 +28,6 @@ def test_records_keep_their_expiry_after_the_lifetime_is_raised(world: ImportWor
             world.create(retry_of=one)
 
 
-def test_chain_is_as_old_as_its_first_import(world: ImportWorld) -> None:
-    """A row stored by the first import has the first import's record, however young the retry is."""
-    first = world.run(_FILE)
-    world.now += timedelta(days=80)
-    second = world.run(retry_of=first)
-    world.now += timedelta(days=80)
-
-    with pytest.raises(InvalidImport, match=r"^retry_of: too old"):
-        world.create(retry_of=second)
-
-
 def while_loading(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
     """Call this once, after the next loader has found the import not loaded, and before it reads the file."""
     read = Loader.load
@@ -53,20 +38,6 @@ def while_loading(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -
         return read(*given)
 
     monkeypatch.setattr(Loader, "load", late)
-
-
-def test_late_loader_does_not_reset_a_counter(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
-
-    def run() -> None:
-        world.load(import_id)
-        world.batch(import_id)
-        world.follow(*world.inserted())
-
-    while_loading(monkeypatch, run)
-    world.load(import_id)
-
-    assert world.counts(import_id) == (1, 1, 0, 0)
 
 
 @pytest.mark.parametrize(("asked", "runs"), [(3, 3), (50, MOST)])
@@ -84,23 +55,6 @@ def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:
 
     assert world.load(import_id) == first == {"status": "PROCESSING", "rows": 1, "max_concurrency": 3}
     assert world.row(import_id)["status"] == "PROCESSING"
-
-
-@pytest.mark.parametrize("load", ["load", "cut_off"])
-def test_loaded_file_is_no_longer_rejected(world: ImportWorld, monkeypatch: pytest.MonkeyPatch, load: str) -> None:
-    """The file is deleted between two concurrent calls."""
-    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
-
-    def run() -> None:
-        world.load(import_id)
-        world.lose(import_id)
-
-    while_loading(monkeypatch, run)
-    getattr(world, load)(import_id)
-
-    assert "error" not in world.row(import_id)
-    assert world.row(import_id)["status"] == ("PROCESSING" if load == "load" else "FAILED")
-    assert world.counts(import_id) == (1, 0, 0, 1)
 
 
 def test_running_rows_are_no_longer_rejected(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,41 +90,6 @@ def test_batch_records_expire_and_a_retry_needs_none(world: ImportWorld) -> None
         world.batch(first)
     assert world.counts(world.run(retry_of=first)) == (1, 1, 0, 0)
     assert world.versions() == {"p1": 1}
-
-
-def test_hanging_finalization_changes_nothing_after_a_retry(
-    world: ImportWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
-    world.load(import_id)
-    outcomes = Finalization._outcomes
-
-    def hung(self: Finalization, *given: Any) -> Any:
-        monkeypatch.setattr(Finalization, "_outcomes", outcomes)
-        world.finish(import_id)
-        world.run(retry_of=import_id)
-        return outcomes(self, *given)
-
-    monkeypatch.setattr(Finalization, "_outcomes", hung)
-    world.finish(import_id)
-
-    assert world.counts(import_id) == (1, 0, 0, 1)
-    assert world.result(import_id, "succeeded") == []
-    assert [cells[0] for cells in world.result(import_id, "unprocessed")] == ["1"]
-
-
-def test_late_finalization_leaves_the_results_alone(world: ImportWorld) -> None:
-    """It finds no cells, because the file was deleted after the end."""
-    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
-    world.load(import_id)
-    seen = world.made(import_id)
-    world.finish(import_id)
-    told = world.row(import_id)["results"], world.text(import_id, "unprocessed")
-    world.lose(import_id)
-
-    assert world.finalization.finish(seen, world.now) == "FAILED"
-    assert (world.row(import_id)["results"], world.text(import_id, "unprocessed")) == told
-    assert "p1" in told[1]
 
 
 def test_late_finalization_reports_how_the_import_ended(world: ImportWorld) -> None:
@@ -217,37 +136,3 @@ def test_repeated_upload_event_needs_no_file(world: ImportWorld, rows: int) -> N
     world.lose(first["import_id"])
 
     assert world.ask(event) == first
-
-
-def test_draining_map_run_fails_no_sweep(world: ImportWorld) -> None:
-    """Its execution was stopped. The next sweep ends the import."""
-    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
-    run: dict[str, Any] = {}
-    states = SimpleNamespace(
-        describe_execution=lambda **_: {"status": "ABORTED"}, list_map_runs=lambda **_: {"mapRuns": [run]}
-    )
-    recovery = Recovery(world.finalization, Machines(lambda: states, Arns()))
-    world.now += timedelta(minutes=5)
-
-    assert recovery.sweep(world.now, lambda: True) == {"open": 1, "running": 1, "started": 0, "ended": 0, "failed": 0}
-    run["stopDate"] = world.now
-    assert recovery.sweep(world.now, lambda: True)["ended"] == 1
-    assert world.counts(import_id) == (1, 0, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("statuses", "status"),
-    [(["RUNNING"], "CREATED"), (["ABORTED", "RUNNING"], "CREATED"), (["ABORTED", "ABORTED"], "FAILED")],
-    ids=["redriven", "redriven while the Map Run drains", "ended"],
-)
-def test_end_undone_by_a_redrive_ends_no_import(world: ImportWorld, statuses: list[str], status: str) -> None:
-    import_id = world.create(_FILE, processing_mode="STEP_FUNCTION")
-    left = iter(statuses)
-    states = SimpleNamespace(
-        describe_execution=lambda **_: {"status": next(left)}, list_map_runs=lambda **_: {"mapRuns": []}
-    )
-    recovery = Recovery(world.finalization, Machines(lambda: states, Arns()))
-
-    found = recovery.end(ended(world.made(import_id).key), world.now, lambda: True)
-    assert (found, world.row(import_id)["status"]) == (None if status == "CREATED" else status, status)
-    assert list(left) == []

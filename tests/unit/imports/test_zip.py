@@ -44,40 +44,6 @@ def test_repeated_unzip_writes_nothing(world: World) -> None:
     assert list(world.objects(key)) == written
 
 
-def test_late_unzip_forgets_no_child(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It found no entries on the row, and writes them after the first child was created."""
-    key = world.upload(TWO)
-    inflate = type(world.entries).inflate
-
-    def late(entries: Any, made: Any) -> int:
-        monkeypatch.undo()
-        world.unzip(key)
-        world.trigger(key, 1)
-        return inflate(entries, made)
-
-    monkeypatch.setattr(type(world.entries), "inflate", late)
-    assert world.unzip(key)["items"] == [1, 2]
-    assert world.found(key).values["children"] == 1
-
-
-def test_refused_zip_is_not_read_by_a_late_unzip(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has inflated the archive, which is deleted before another call reads it."""
-    key = world.upload(TWO)
-    inflate = type(world.entries).inflate
-
-    def late(entries: Any, made: Any) -> int:
-        monkeypatch.undo()
-        count = inflate(entries, made)
-        world.files.client.delete_object(Bucket=world.bucket, Key=made.source.key, VersionId=made.source.version_id)
-        assert world.unzip(key)["items"] == []
-        return count
-
-    monkeypatch.setattr(type(world.entries), "inflate", late)
-    assert world.unzip(key)["items"] == []
-    assert world.found(key).values["error"]["code"] == "InvalidImport"
-    assert list(world.objects(key)) == []
-
-
 def test_child_has_the_lifetime_of_the_zip_records(world: World) -> None:
     key = world.upload(TWO, record_days=30)
     world.unzip(key)
@@ -271,27 +237,6 @@ def test_token_that_arrives_after_the_end_is_answered_at_once(world: World) -> N
     assert world.found(key).values["children"] == 1
 
 
-def test_sweep_answers_a_token_whose_answer_was_lost(world: World) -> None:
-    key = world.upload(TWO)
-    world.unzip(key)
-    world.ended(world.trigger(key, 2, "lost"))
-    world.recovery.sweep(START, lambda: True)
-
-    assert world.stepfunctions.answers == ["lost"]
-    assert world.found(key).status is Status.PROCESSING
-
-
-def test_late_trigger_creates_no_child_of_a_finished_zip(world: World) -> None:
-    key = world.upload(TWO)
-    world.unzip(key)
-    world.ended(world.trigger(key, 1), succeeded_rows=3, total_rows=3)
-    assert world.end.finalize(key, START) is Status.COMPLETED_WITH_FAILURES
-
-    with pytest.raises(ImportCutOff):
-        world.trigger(key, 2)
-    assert world.found(key).values["error"]["code"] == "Stopped"
-
-
 def test_child_created_while_the_zip_ends_is_not_missed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     key = world.upload(TWO)
     world.unzip(key)
@@ -402,21 +347,6 @@ def test_status_is_never_better_than_the_outcome(
     assert status_of(found, complete=complete) == status
 
 
-def test_zip_with_a_stopped_machine_waits_for_its_children(world: World) -> None:
-    key = world.upload(TWO)
-    world.unzip(key)
-    child = world.trigger(key, 1)
-    world.stepfunctions.stop_execution(executionArn=key.import_id)
-
-    with pytest.raises(StillRunning):
-        world.recovery.cut_off(key, START)
-    assert child.import_id in world.stepfunctions.running
-    assert world.recovery.sweep(START, lambda: True)["ended"] == 0
-    world.ended(child, succeeded_rows=1, total_rows=1)
-    assert world.recovery.sweep(START, lambda: True)["ended"] == 1
-    assert world.found(key).status is Status.COMPLETED_WITH_FAILURES
-
-
 def test_zip_stopped_by_a_person_stops_its_children(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
@@ -430,16 +360,6 @@ def test_zip_stopped_by_a_person_stops_its_children(world: World) -> None:
     assert child.import_id in world.stepfunctions.ended
     with pytest.raises(ImportCutOff):
         world.trigger(key, 2)
-
-
-@pytest.mark.parametrize(("runs", "status"), [(True, "CREATED"), (False, "FAILED")], ids=["redriven", "ended"])
-def test_end_undone_by_a_redrive_ends_no_zip(world: World, runs: bool, status: str) -> None:
-    key = world.upload(TWO)
-    if not runs:
-        world.stepfunctions.stop_execution(executionArn=key.import_id)
-    world.recovery.end(ended(key), START)
-
-    assert world.found(key).status == status
 
 
 def test_end_of_a_zip_with_running_children_is_left_to_the_sweep(world: World) -> None:

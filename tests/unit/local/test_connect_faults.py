@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 
 from stepwise.local.simulators.connect.settings import Settings, from_environment
 from tests.kit.bounded import Threads
-from tests.kit.connect_simulator import Connect, Document, new_instance
+from tests.kit.connect_simulator import Connect, Document
 
 
 @pytest.fixture
@@ -87,21 +87,6 @@ def test_lost_answer_is_lost_after_the_effect(connect: Connect, user: Document) 
     assert connect.control.instances()[0]["users"] == [user["Username"]]
     with pytest.raises(connect.client.exceptions.DuplicateResourceException):
         connect.client.create_user(**user)
-
-
-def test_lost_request_has_no_effect(connect: Connect, user: Document) -> None:
-    connect.control.lose_request("CreateUser")
-    with pytest.raises(ConnectionClosedError):
-        connect.client.create_user(**user)
-    connect.client.create_user(**user)
-
-
-def test_lost_answer_of_create_instance_is_found_by_its_token(connect: Connect) -> None:
-    connect.control.lose_answer("CreateInstance")
-    with pytest.raises(ConnectionClosedError):
-        connect.client.create_instance(**new_instance(ClientToken="token-1"))
-    found = connect.client.create_instance(**new_instance(ClientToken="token-1"))
-    assert [one["id"] for one in connect.control.instances()] == [found["Id"]]
 
 
 def test_delayed_call_does_not_block_others(connect: Connect) -> None:

@@ -4,10 +4,8 @@ import http.client
 import json
 import time
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
-import msgspec
 import pytest
 
 from stepwise.local.simulators.payment_gateway.client import GatewayClient
@@ -17,66 +15,19 @@ from stepwise.local.simulators.payment_gateway.faults import (
     DeliveredAgain,
     FailsAfter,
     FailsBefore,
-    Fault,
     Garbage,
     Injection,
     RequestLost,
-    SlowAfter,
-    SlowBefore,
-    SlowWorking,
 )
 from stepwise.local.simulators.payment_gateway.messages import Kind
 from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from stepwise.local.simulators.serving import FaultPlan
-from tests.kit.project import ROOT
 from tests.unit.ordering.gateway import counts
 
 # A timeout is not one of these: the connection has to end.
 NO_ANSWER = (ConnectionError, http.client.IncompleteRead)
-MS = 300
 # Longer than any machine takes for a request.
 LONG = 2000
-
-
-def gives_up(gateway: GatewayClient, key: str) -> None:
-    """Charge, and hang up before the simulator answers."""
-    with pytest.raises(TimeoutError):
-        replace(gateway, seconds=MS / 3000).charge(key, 3000)
-
-
-@pytest.mark.parametrize(
-    ("fault", "seen"),
-    [(SlowBefore(ms=LONG), None), (SlowWorking(ms=LONG), "processing"), (SlowAfter(ms=LONG), "succeeded")],
-)
-def test_client_that_gave_up_finds_the_outcome(gateway: GatewayClient, fault: AnyFault, seen: str | None) -> None:
-    gateway.inject(Injection(fault))
-    gives_up(gateway, "o-1")
-
-    assert gateway.lookup("o-1").document.get("status") == seen
-    assert counts(gateway, "o-1") == (1, 0)
-
-
-@pytest.mark.parametrize("fault", [SlowBefore(ms=MS), SlowWorking(ms=MS), SlowAfter(ms=MS)])
-def test_cancel_bars_a_late_charge(gateway: GatewayClient, fault: AnyFault) -> None:
-    gateway.inject(Injection(fault))
-    gives_up(gateway, "o-1")
-    gateway.cancel("o-1")
-    captures, refunds = counts(gateway, "o-1")
-
-    assert captures == refunds
-    assert gateway.ledger()["standing"] == {}
-
-
-@pytest.mark.parametrize("after_ms", [(0,), (0, 0, 0), (40,), (0, 20, 60)])
-def test_redelivered_request_is_answered_once(gateway: GatewayClient, after_ms: tuple[int, ...]) -> None:
-    gateway.inject(Injection(DeliveredAgain(after_ms)))
-    response = gateway.charge("o-1", 3000)
-
-    assert response.status in (201, 409)
-    assert counts(gateway, "o-1") == (1, 0)
-    ledger = gateway.ledger()
-    assert ledger["requests"]["o-1"] == {"charge": 1}
-    assert ledger["deliveries"]["o-1"] == {"charge": 1 + len(after_ms)}
 
 
 @pytest.mark.parametrize("fault", [FailsBefore(), RequestLost()])
@@ -216,15 +167,3 @@ def test_faults_are_listed_and_withdrawn(gateway: GatewayClient, gateway_server:
     assert (pending["left"], pending["injection"]["fault"]) == (2, {"kind": "answer_lost"})
     assert gateway.send("DELETE", "/_simulator/faults").document == {"pending": []}
     assert gateway_server.simulator.faults.draw("charge", "o-1") == []
-
-
-def test_every_fault_is_in_the_document() -> None:
-    text = (ROOT / "docs" / "gateway-simulator.md").read_text()
-    kinds = [msgspec.to_builtins(_of(kind))["kind"] for kind in get_args(AnyFault.__value__)]
-
-    assert len(kinds) == len(Fault.__subclasses__())
-    assert [kind for kind in kinds if f"| `{kind}` |" not in text] == []
-
-
-def _of(kind: type[Fault]) -> Fault:
-    return kind(ms=1) if "ms" in kind.__struct_fields__ else kind()  # type: ignore[call-arg]

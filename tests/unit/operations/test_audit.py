@@ -143,7 +143,7 @@ def _orders_table(client: Any) -> str:
 def shop() -> Shop:
     """The order of a test, and orders in every state that a saga may leave."""
     shop = Shop()
-    for number in range(6):
+    for number in range(3):
         shop.confirmed(f"good-{number}")
     shop.write(shop.orders.save(parse_order(good_order("begun")), NOW))
     shop.saga("not-finalized")

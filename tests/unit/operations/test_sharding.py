@@ -10,10 +10,6 @@ from stepwise.operations.sharding import InvalidStock, even
 from tests.unit.operations.test_stock import Store
 
 
-class Crash(BaseException):
-    """A crash of the command."""
-
-
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharding.time, "sleep", lambda _: None)
@@ -36,22 +32,6 @@ def keys(store: Store) -> set[str]:
     return {row["pk"] for row in store.stack.rows("InventoryTable")}
 
 
-def stopping(monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
-    """Stop the command at one of its transactions, before or after it took effect."""
-    write, calls = sharding.transact, [0]
-
-    def transact(client: Any, actions: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == at and not after:
-            raise Crash
-        outcome = write(client, actions)
-        if calls[0] == at:
-            raise Crash
-        return outcome
-
-    monkeypatch.setattr(sharding, "transact", transact)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("into", [2, 8, 64])
 def test_stock_is_spread_evenly_and_merged_back(store: Store, into: int) -> None:
@@ -66,55 +46,6 @@ def test_resharding_levels_the_stock(store: Store) -> None:
     for into in (4, 6, 3, 5):
         sharding.reshard(store.stack, "tea-01", into)
         assert sorted(on_hand(store)) == sorted(even(100, into))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("at", range(1, 5))
-@pytest.mark.parametrize(("before", "into"), [(1, 4), (4, 1), (4, 2), (2, 4)])
-def test_interrupted_command_can_be_repeated(store: Store, before: int, into: int, at: int, *, after: bool) -> None:
-    sharding.reshard(store.stack, "tea-01", before)
-    store.take(1)
-    with pytest.MonkeyPatch.context() as patch:
-        stopping(patch, at, after=after)
-        try:
-            sharding.reshard(store.stack, "tea-01", into)
-        except Crash:
-            assert sum(on_hand(store)) == stock.on_hand(store.stack)["tea-01"] == 99
-    sharding.reshard(store.stack, "tea-01", into)
-
-    assert sorted(on_hand(store)) == sorted(even(99, into))
-    assert len(keys(store)) == into
-
-
-def test_orders_take_stock_between_the_steps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    stock.add(store.stack, "tea-01", 900, "more")
-    write, taken = sharding.transact, [0]
-
-    def transact(client: Any, actions: Any) -> Any:
-        taken[0] += 1
-        store.take(1)
-        return write(client, actions)
-
-    monkeypatch.setattr(sharding, "transact", transact)
-    for into in (4, 8, 1):
-        sharding.reshard(store.stack, "tea-01", into)
-        assert sum(on_hand(store)) == 1000 - taken[0]
-    assert taken[0] > 14
-
-
-def test_row_changed_by_an_order_is_not_removed_with_stale_data(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    sharding.reshard(store.stack, "tea-01", 2)
-    write, orders = sharding.transact, [3, 2]
-
-    def transact(client: Any, actions: Any) -> Any:
-        if orders:
-            store.take(orders.pop(), 1)
-        return write(client, actions)
-
-    monkeypatch.setattr(sharding, "transact", transact)
-    sharding.reshard(store.stack, "tea-01", 1)
-    assert on_hand(store) == [95]
 
 
 def test_constantly_changing_rows_are_contention(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,20 +73,6 @@ def test_set_counts_all_rows_and_is_exact(store: Store) -> None:
     assert (changed.row["was"], changed.row["pieces"], changed.row["is"]) == (95, -53, 42)
     assert on_hand(store) == even(42, 8)
     assert stock.set_to(store.stack, "tea-01", 42, "counted").again
-
-
-def test_set_recounts_after_a_concurrent_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    sharding.reshard(store.stack, "tea-01", 8)
-    write, orders = stock.transact, [7]
-
-    def transact(client: Any, actions: Any) -> Any:
-        if orders:
-            store.take(1, orders.pop())
-        return write(client, actions)
-
-    monkeypatch.setattr(stock, "transact", transact)
-    changed = stock.set_to(store.stack, "tea-01", 42, "counted")
-    assert (changed.row["was"], changed.row["pieces"], sum(on_hand(store))) == (99, -57, 42)
 
 
 def test_added_pieces_are_spread(store: Store) -> None:

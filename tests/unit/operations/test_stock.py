@@ -72,34 +72,6 @@ def test_changes_add_up_to_the_stock_while_orders_take_some(store: Store) -> Non
     assert stock.on_hand(store.stack) == {"tea-01": 10 + by_sku["tea-01"] - 5, "tea-02": by_sku["tea-02"]}
 
 
-def test_concurrent_order_is_not_overwritten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, first = stock.transact, [True]
-
-    def with_an_order(client: Any, actions: Any) -> Any:
-        if first.pop() if first else False:
-            store.take(4)
-        return write(client, actions)
-
-    monkeypatch.setattr(stock, "transact", with_an_order)
-    stock.add(store.stack, "tea-01", 5, "delivery")
-    assert (stock.on_hand(store.stack), stock.changes(store.stack)[0]["was"]) == ({"tea-01": 11}, 6)
-
-
-def test_add_with_a_lost_answer_adds_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, first = stock.transact, [True]
-
-    def losing(client: Any, actions: Any) -> Any:
-        outcome = write(client, actions)
-        if first:
-            first.clear()
-            raise stock.Contention("as if the answer was lost")
-        return outcome
-
-    monkeypatch.setattr(stock, "transact", losing)
-    stock.add(store.stack, "tea-01", 5, "delivery")
-    assert stock.on_hand(store.stack) == {"tea-01": 15}
-
-
 @pytest.mark.parametrize(
     ("sku", "pieces", "reason", "told"),
     [

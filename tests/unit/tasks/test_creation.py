@@ -141,37 +141,6 @@ def test_without_an_id_each_call_is_a_task(world: TaskWorld) -> None:
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("at", [1, 2, 3, 4])
-@pytest.mark.parametrize("texts", [MANY, OTHERS, ["z"]], ids=["same", "fewer", "one"])
-def test_after_a_crash_the_next_call_decides_the_items(world: TaskWorld, at: int, done: bool, texts: list[str]) -> None:
-    with suppress(Crash):
-        create(world, MANY, Dying(world.client, at, done=done))
-    if at == 4 and done and texts != MANY:
-        with pytest.raises(PayloadMismatch):
-            create(world, texts)
-        assert texts_of(world) == MANY
-        return
-
-    create(world, texts)
-    assert texts_of(world) == texts
-    assert world.task(KEY).total_items == len(texts)
-    assert all("expires_at" in row for row in world.rows())
-
-
-@pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("at", [1, 2, 3, 4])
-@pytest.mark.parametrize("texts", [OTHERS, ["z"]], ids=["many", "one"])
-def test_two_concurrent_callers_never_mix_their_items(world: TaskWorld, at: int, texts: list[str]) -> None:
-    """The second one creates its task just before the first one makes its call number `at`."""
-    client = Dying(world.client, at, done=False, beside=lambda: create(world, texts))
-    with pytest.raises(PayloadMismatch):
-        create(world, MANY, client)
-
-    assert texts_of(world) == texts
-
-
-@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("at", [2, 3, 4])
 def test_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: int) -> None:
     """The second one takes the claim and crashes just before the first one makes its call number `at`."""
@@ -186,20 +155,6 @@ def test_caller_whose_claim_was_taken_creates_nothing(world: TaskWorld, at: int)
 
     create(world, MANY)
     assert texts_of(world) == MANY
-
-
-@pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("at", [1, 2, 3, 4])
-def test_two_callers_with_the_same_items_share_one_task(world: TaskWorld, at: int) -> None:
-    def other() -> None:
-        create(world, MANY)
-        world.launch(KEY)
-        world.run(KEY)
-
-    answer = create(world, MANY, Dying(world.client, at, done=False, beside=other))
-
-    assert answer == {"task_id": "t-1", "status": "CREATED", "items": len(MANY)}
-    assert world.statuses(KEY) == ["COMPLETED"] * len(MANY)
 
 
 @pytest.mark.usefixtures("few")

@@ -12,9 +12,9 @@ import pytest
 from jobs import handlers as jobs
 from runtime import clients
 from runtime.validation import InvalidEvent
-from tasks import finalizing, handlers
+from tasks import handlers
 from tasks.errors import InvalidTask, StaleTask
-from tasks.state import Item, TaskKey
+from tasks.state import TaskKey
 from tests.kit.commands import Machines, new_tables
 from tests.kit.tasks import TENANT, Topic
 from tests.unit import dynamodb
@@ -33,14 +33,6 @@ class Lambda:
         except Exception as error:
             answer, failed = {"errorType": type(error).__name__, "errorMessage": str(error)}, {"FunctionError": "-"}
         return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
-
-
-class Killed(BaseException):
-    """A crash of the function's process."""
-
-
-def killed(*_: Any) -> Any:
-    raise Killed
 
 
 class Stack:
@@ -171,24 +163,6 @@ def test_event_of_an_interrupted_execution_ends_its_task(stack: Stack) -> None:
     assert stack.row()["status"] == {"S": "FAILED"}
     assert [stack.row(number)["error"]["M"]["type"]["S"] for number in (1, 2)] == ["TaskCutOff"] * 2
     assert stack.call("sweep_tasks", {})["open"] == 0
-
-
-def test_delayed_end_checks_again_for_a_redrive(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    stack.create("a")
-    payload = stack.launch()
-    stack.call("start_task", payload)
-    stack.put("a")
-    monkeypatch.setattr(jobs, "run_job", killed)
-    with pytest.raises(Killed):
-        stack.call("run_task_item", {**payload, "number": 1})
-    execution = stack.executions.executions[KEY.execution(1)]
-    execution["status"] = "ABORTED"
-    monkeypatch.setattr(finalizing.time, "sleep", lambda _: execution.update(status="RUNNING"))
-    monkeypatch.setattr(Item, "busy", lambda *_: execution["status"] == "ABORTED")
-    stack.ended(1, "ABORTED")
-
-    assert execution["status"] == "RUNNING"
-    assert [row["status"] for row in (stack.row(), stack.row(1))] == [{"S": "PROCESSING"}] * 2
 
 
 @pytest.mark.parametrize("detail", [{}, {"input": "{}"}, {"input": None}, {"name": "by-hand"}], ids=str)

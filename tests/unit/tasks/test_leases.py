@@ -1,17 +1,15 @@
 """Types whose items must not be done twice: a crashed owner, a resolver, a hold, a retry."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from idempotency import NEVER_HAPPENED, BusinessError, Happened, LeaseOperations, Unknown, Work
-from runtime import stores
-from tasks import handlers
 from tasks.errors import StillRunning
 from tasks.state import Status
 from tasks.types import Run
-from tests.kit.tasks import LIFETIME, TIMEOUT, TaskWorld, Text
+from tests.kit.tasks import TIMEOUT, TaskWorld, Text
 from tests.unit import dynamodb
 
 
@@ -105,19 +103,6 @@ def test_result_stored_by_an_interrupted_invocation_is_replayed() -> None:
     assert world.run_item(key, 1) is Status.COMPLETED
     assert world.row(key, 1)["result"] == "A"
     assert len(outside.calls) == 1
-
-
-def test_item_lease_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a late retry would take an unknown outcome for work that was never started."""
-    world, _ = world_with(Unknown.HOLD)
-    monkeypatch.setenv("TASK_LIFETIME_DAYS", str(LIFETIME.days))
-    monkeypatch.setenv("IDEMPOTENCY_TABLE", world.records)
-    monkeypatch.setattr(stores, "dynamodb", lambda: world.client)
-    begun, work = datetime.now(UTC), Work("Ship", Unknown.RESOLVE)
-    handlers.leases.__wrapped__().lease(work, "a", {}, deadline=begun + TIMEOUT)
-
-    row = world.client.get_item(TableName=world.records, Key={"pk": {"S": work.record_key("a")}})["Item"]
-    assert int(row["expires_at"]["N"]) >= int((begun + LIFETIME).timestamp())
 
 
 def _cut_off(world: TaskWorld, outside: Outside, key: Any) -> None:

@@ -1,19 +1,21 @@
 """A task's life: attempts, late and repeated calls, ends from outside, alarms, retries."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from idempotency import BusinessError, StoreUnavailable
 from runtime.sweep import SweepUnfinished
+from tasks import finalizing
 from tasks.errors import AlertUnsent, InvalidTask, StaleTask, StillRunning
 from tasks.requests import ActionRequest, StateInput
 from tasks.running import Starting
 from tasks.state import CUT_OFF, Item, Status, Task, TaskKey
 from tasks.table import TasksTable
 from tasks.types import Run
-from tests.kit.commands import error
+from tests.kit.commands import START, error
 from tests.kit.tasks import LIMIT, TENANT, TIMEOUT, TaskWorld, Text
 
 COMPLETED, FAILED, PARTLY = Status.COMPLETED, Status.FAILED, Status.COMPLETED_WITH_FAILURES
@@ -95,30 +97,6 @@ def test_alarm_counts_failed_items_and_names_the_first_ten(world: TaskWorld) -> 
     assert "0011 Broken" in message
     assert message.endswith(" and 2 more")
     assert "is broken" not in message
-
-
-def test_unsent_alarm_is_raised_later(world: TaskWorld) -> None:
-    world.handle = failing("a")
-    key = world.create("a")
-    world.topic.fails = AlertUnsent("SNS answers Throttled")
-    with pytest.raises(AlertUnsent):
-        world.run(key)
-    assert world.task(key).status is FAILED
-
-    world.now += timedelta(minutes=5)
-    assert world.sweep()["ended"] == 1
-    assert len(world.topic.messages) == 1
-    assert world.sweep()["open"] == 0
-
-
-def test_completed_item_is_never_repeated(world: TaskWorld) -> None:
-    done: list[str] = []
-    world.handle = lambda item, _run: done.append(item.text)
-    key = world.create("a")
-    world.start(key)
-
-    assert [world.run_item(key, 1), world.run_item(key, 1)] == [COMPLETED, COMPLETED]
-    assert done == ["a"]
 
 
 def test_item_continues_after_a_transient_error(world: TaskWorld) -> None:
@@ -203,66 +181,19 @@ def test_interrupted_task_lists_unfinished_items(world: TaskWorld) -> None:
     assert len(world.topic.messages) == 1
 
 
-def test_invocation_that_outlives_its_execution_keeps_its_outcome(world: TaskWorld) -> None:
-    key = world.create("a")
-    world.start(key)
+def test_wait_for_an_invocation_asks_twice_if_the_task_was_redriven(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finalizing, "datetime", SimpleNamespace(now=lambda _: world.now))
+    monkeypatch.setattr(finalizing.time, "sleep", world.wait)
+    key = world.create("a", "b")
+    _die(world, key, 2)
+    asked: list[datetime] = []
+    status = world.finalization.finish_waiting(
+        key, 1, lambda: True, died=finalizing.death("Execution.ABORTED"), check=lambda: asked.append(world.now)
+    )
 
-    def outlives(_item: Text, _run: Run) -> str:
-        with pytest.raises(StillRunning):
-            world.finish(key, died="Execution.ABORTED")
-        return "done"
-
-    world.handle = outlives
-    assert world.run_item(key, 1) is COMPLETED
-    assert world.finish(key, died="Execution.ABORTED") is COMPLETED
-
-
-@pytest.mark.parametrize("attempt", [1, 2])
-def test_late_iteration_changes_nothing_after_the_end(world: TaskWorld, attempt: int) -> None:
-    world.handle = failing("a")
-    key = world.create("a")
-    if attempt == 2:
-        world.run(key)
-        world.retry(key)
-    world.start(key, attempt)
-    world.finish(key, attempt, died="Execution.ABORTED")
-    world.handle = failing()
-
-    assert world.run_item(key, 1, attempt) is FAILED
-    assert world.row(key, 1)["error"]["type"] == CUT_OFF
-    world.retry(key)
-    assert world.run_item(key, 1, attempt) is FAILED
-    assert world.run(key, attempt + 1) is COMPLETED
-
-
-def test_late_iteration_of_an_old_attempt_does_not_affect_the_new_one(world: TaskWorld) -> None:
-    world.handle = failing("a")
-    key = world.create("a")
-    world.run(key)
-    world.retry(key)
-    world.start(key, 2)
-
-    def beside(_item: Text, _run: Run) -> str:
-        with pytest.raises(StaleTask):
-            world.run_item(key, 1, 1)
-        return "done"
-
-    world.handle = beside
-    assert world.run_item(key, 1, 2) is COMPLETED
-    assert world.row(key, 1)["attempts"] == 2
-
-
-def test_late_end_of_an_old_attempt_does_not_affect_the_new_one(world: TaskWorld) -> None:
-    world.handle = failing("a")
-    key = world.create("a")
-    world.run(key)
-    world.retry(key)
-
-    with pytest.raises(StaleTask):
-        world.finish(key, 1, died="Execution.ABORTED")
-    with pytest.raises(StaleTask):
-        world.start(key, 1)
-    assert world.task(key).status is Status.CREATED
+    assert (status, asked) == (FAILED, [START, START + TIMEOUT])
 
 
 def test_only_the_execution_of_a_task_starts_it(world: TaskWorld) -> None:
@@ -305,32 +236,6 @@ def test_retry_runs_only_failed_items_and_keeps_the_history(world: TaskWorld) ->
     assert (past["attempt"], past["status"], past["failed_items"]) == (1, PARTLY, 2)
     assert list(world.executions.executions) == [key.execution(1), key.execution(2)]
     assert len(world.topic.messages) == 2
-
-
-def test_repeated_retry_returns_the_same(world: TaskWorld) -> None:
-    world.handle = failing("b")
-    key = world.create("a", "b")
-    world.run(key)
-    world.handle = failing()
-    first = world.retry(key)
-    world.executions.executions.pop(key.execution(2))
-
-    assert world.retry(key) == first
-    assert key.execution(2) in world.executions.executions
-    assert world.run(key, 2) is COMPLETED
-    assert world.retry(key) == world.retry(key, attempt=1) == first
-    assert world.task(key).attempt == 2
-
-
-def test_late_duplicate_naming_its_attempt_does_not_retry_later_failures(world: TaskWorld) -> None:
-    world.handle = failing("a")
-    key = world.create("a")
-    world.run(key)
-    first = world.retry(key, attempt=1)
-    world.run(key, 2)
-
-    assert world.retry(key, attempt=1) == first
-    assert world.retry(key)["attempt"] == 3
 
 
 def test_retry_first_raises_the_alarm_of_the_previous_attempt(world: TaskWorld) -> None:
@@ -386,17 +291,6 @@ def test_retry_is_rejected_with_the_reason(world: TaskWorld) -> None:
 
 
 # Sweep
-
-
-def test_sweep_starts_a_task_whose_record_was_lost(world: TaskWorld) -> None:
-    key = world.create("a")
-    world.executions.executions.clear()
-    assert world.sweep()["running"] == 1
-    world.now += timedelta(minutes=2)
-
-    assert world.sweep()["started"] == 1
-    assert key.execution(1) in world.executions.executions
-    assert world.sweep()["running"] == 1
 
 
 def test_sweep_ends_a_task_whose_event_was_lost(world: TaskWorld) -> None:

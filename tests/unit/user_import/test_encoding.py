@@ -21,8 +21,6 @@ def row(number: int, names: tuple[str, str]) -> str:
         (PASSING, CP932, {}, "^row 1 may be UTF-8, or half-width katakana in cp932: .*--encoding=cp932"),
         ([*PASSING, REVEALING], CP932, {}, "^row 3 is not UTF-8; the file looks like cp932"),
         (JAPANESE, "utf-8", {"encoding": CP932}, "^row 1 is not cp932; the file looks like UTF-8"),
-        (JAPANESE, "euc_jp", {"encoding": CP932}, "the file looks like EUC-JP: save it as CSV in UTF-8"),
-        (JAPANESE, "iso2022_jp", {}, "^row 1 is not UTF-8; the file looks like ISO-2022"),
         # Confirmed or not, no user gets a name that cannot be decoded.
         (JAPANESE, CP932, {"encoding_confirmed": True}, "^row 1 is not UTF-8"),
     ],

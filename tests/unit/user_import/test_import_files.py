@@ -33,7 +33,7 @@ from user_import.files import Files
 from user_import.imports import Imports
 from user_import.instances import AllowedInstances, Instances
 from user_import.requests import CountCsvFiles, Plan, RowTask, parse_request
-from user_import.results import Outcome, Result, ResultKey, write
+from user_import.results import Outcome, Result, write
 from user_import.user import ProfileIds, ProfileNames, listed_names
 
 CSV = b"No.,username,default_password,first_name,last_name\n1,taro,Passw0rd,Taro,Yamada\n"
@@ -163,46 +163,6 @@ def test_denied_object_may_be_missing(bucket: Bucket) -> None:
             bucket.put("UserCreateResult_20261121.csv", b"", {})
 
 
-class RetriedPuts:
-    """An S3 client whose every put loses its first answer, and is sent again by the SDK."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def put_object(self, **parameters: Any) -> Any:
-        self._client.put_object(**parameters)
-        return self._client.put_object(**parameters)
-
-
-@pytest.mark.parametrize("announced", [True, False])
-def test_sdk_retry_of_a_put_is_still_the_result_of_this_import(imports: Imports, announced: bool) -> None:
-    bucket = Bucket(RetriedPuts(imports.files.bucket.client), imports.files.bucket.name)  # type: ignore[arg-type]
-    files, note = dataclasses.replace(imports.files, bucket=bucket), {"import-id": "import-1"}
-    if announced:
-        files.announce(ROOT_RESULT, [], note)
-    written = files.register(ROOT_RESULT, [Result(1, succeeded=True)], note)
-
-    assert written.key == ROOT_RESULT
-    assert list(bucket.keys("")) == [ROOT_RESULT]
-    assert [one.succeeded for one in files.earlier(bucket.source(ROOT_RESULT))] == [True]
-
-
-def test_newest_import_owns_the_key_of_its_file(imports: Imports) -> None:
-    files, done = imports.files, [Result(1, succeeded=True)]
-    older, newer = ({"import-id": f"import-{n}", "import-began": f"2026-11-21T09:00:0{n}+00:00"} for n in (1, 2))
-    own = ResultKey.parse(ROOT_RESULT)
-    files.announce(ROOT_RESULT, [], newer)
-    late = files.announce(ROOT_RESULT, [], older)
-    registered = [files.register(ROOT_RESULT, done, note).key for note in (newer, older)]
-
-    assert late.key == registered[1] == str(dataclasses.replace(own, import_id="import-1"))
-    assert registered[0] == ROOT_RESULT
-    assert files.bucket.stored(ROOT_RESULT).metadata["import-id"] == "import-2"
-
-
 def test_import_of_an_earlier_release_gives_way(imports: Imports) -> None:
     """Its plan does not say when it started, and it may be redriven for two weeks."""
     files, done = imports.files, [Result(1, succeeded=True)]
@@ -221,15 +181,6 @@ def test_newer_import_takes_the_key_back(imports: Imports) -> None:
     files.bucket.put(ROOT_RESULT, FAILED, older)
 
     assert files.register(ROOT_RESULT, [Result(1, succeeded=True)], newer).key == ROOT_RESULT
-
-
-def test_repeated_announcement_changes_nothing(imports: Imports) -> None:
-    files, note = imports.files, {"import-id": "import-1"}
-    files.announce(ROOT_RESULT, [], note)
-    registered = files.register(ROOT_RESULT, [Result(1, succeeded=True)], note)
-
-    assert files.announce(ROOT_RESULT, [], note) == registered
-    assert files.bucket.source(ROOT_RESULT) == registered
 
 
 def test_reset_is_rejected_unless_the_stack_allows_it(imports: Imports) -> None:

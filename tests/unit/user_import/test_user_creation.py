@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import product
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from idempotency import IdempotencyError, LeaseOperations, LeaseStore, Status
 from tests.kit.connect_simulator import Connect as Simulator
@@ -16,7 +14,7 @@ from user_import.bucket import Bucket, Source
 from user_import.connect import Backoff, Connect
 from user_import.creation import CREATE_USER, ROW_TAG, Creation
 from user_import.csv_file import REQUIRED_COLUMNS, RowPointer
-from user_import.errors import ConnectDenied, ConnectUnavailable, UserExists
+from user_import.errors import ConnectDenied, ConnectUnavailable
 from user_import.requests import RowTask
 from user_import.results import PASSWORD_NOT_SET, Outcome
 
@@ -26,18 +24,6 @@ UNSURE: dict[str, dict[str, Any]] = {
     "request lost": {"lose": "request"},
     "failed": {"code": "InternalServiceException"},
 }
-NO_LOOK_UP: dict[str, dict[str, Any]] = {
-    "throttled": {"code": "ThrottlingException"},
-    "denied": {"code": "AccessDeniedException", "status": 403},
-    "not found": {"code": "ResourceNotFoundException"},
-    "refused": {"code": "InvalidParameterException"},
-    "quota": {"code": "LimitExceededException"},
-    "failed": {"code": "InternalServiceException"},
-    "unknown": {"code": "BrandNewException", "status": 400},
-    "answer lost": {"lose": "answer"},
-    "request lost": {"lose": "request"},
-}
-PAIRS = [*product(["answer lost"], NO_LOOK_UP), *product(["request lost", "failed"], ["throttled"])]
 
 
 @dataclass
@@ -97,26 +83,6 @@ def one(connect: Simulator, bucket: Bucket) -> Import:
     return Import(connect, bucket, connect.instance())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("create", "look_up"), [*product(["answer lost"], NO_LOOK_UP), *product(UNSURE, ["throttled"])]
-)
-def test_failed_lookup_keeps_the_outcome_unknown(one: Import, create: str, look_up: str) -> None:
-    source, control = one.upload(), one.simulator.control
-    control.fault("CreateUser", **UNSURE[create])
-    control.fault("SearchUsers", times=50, where={"Username": "taro"}, **NO_LOOK_UP[look_up])
-    for _ in range(2):
-        with pytest.raises((IdempotencyError, ClientError)):
-            one.create(source)
-        assert one.status is Status.UNKNOWN
-    control.clear_faults()
-    outcome = one.create(source)
-
-    assert [outcome.user_id] == one.users
-    assert one.status is Status.COMPLETED
-    assert len(control.requests("CreateUser")) == (1 if create == "answer lost" else 2)
-
-
 def test_missing_permission_keeps_an_unknown_outcome(one: Import) -> None:
     source = one.upload()
     one.simulator.control.lose_answer("CreateUser")
@@ -173,10 +139,3 @@ def test_user_of_an_earlier_release_is_recognized_by_its_fingerprint(one: Import
     one.simulator.client.tag_resource(resourceArn=user["Arn"], tags={ROW_TAG: user["Tags"][ROW_TAG].partition(".")[0]})
 
     assert replace(one, import_id="import-2").create(one.upload()).user_id == first.user_id
-
-
-def test_other_row_with_the_name_is_a_different_person(one: Import) -> None:
-    one.create(one.upload())
-
-    with pytest.raises(UserExists):
-        replace(one, import_id="import-2").create(one.upload(last_name="Sato"))

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -63,10 +62,6 @@ class ParameterStore:
     def delete_parameter(self, *, Name: str) -> None:
         if self.values.pop(Name, None) is None:
             raise self.exceptions.ParameterNotFound
-
-
-class Killed(BaseException):
-    """A crash of the process."""
 
 
 @dataclass
@@ -150,94 +145,11 @@ CALLS: dict[str, Callable[[Subscribing], Any]] = {
     "finish": lambda own: own.rotate(KEY, finish=True),
     "remove": lambda own: own.remove(KEY) and None,
 }
-PAIRS = [(first, second) for first in CALLS for second in CALLS]
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff.time, "sleep", lambda _: None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stored", [0, 1, MAX_SUBSCRIPTIONS - 1])
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_call_between_any_two_requests_of_another_is_safe(first: str, second: str, stored: int) -> None:
-    at = 0
-    while True:
-        at += 1
-        printed: list[str | None] = []
-        world = World(at)
-        world.fill(stored)
-
-        def beside(request: Callable[[], Any], world: World = world, printed: list[str | None] = printed) -> Any:
-            with suppress(InvalidWebhook, Contention):
-                printed.append(CALLS[second](world.sound))
-            return request()
-
-        world.fault = beside
-        with suppress(InvalidWebhook, Contention):
-            printed.append(CALLS[first](world.faulty))
-        if len(world.calls) < at:
-            break
-        if "remove" not in (first, second):
-            assert {one for one in printed if one} <= set(world.signing()), (world.calls, at)
-        if first == second == "rotate" and stored:
-            assert len(printed) == 1
-        assert list(world.problems()) == [], (world.calls, at)
-    assert at > 1
-
-
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("stored", [0, 1])
-@pytest.mark.parametrize("call", CALLS)
-def test_crash_at_any_request_leaves_no_secret(call: str, stored: int, after: bool) -> None:
-    def die(request: Callable[[], Any]) -> Any:
-        if after:
-            request()
-        raise Killed
-
-    at = 0
-    while True:
-        at += 1
-        world = World(at, die)
-        world.fill(stored)
-        with suppress(InvalidWebhook, Killed):
-            CALLS[call](world.faulty)
-        if len(world.calls) < at:
-            break
-        world.at = 0
-        for repeated in (call, "remove"):
-            with suppress(InvalidWebhook):
-                CALLS[repeated](world.sound)
-        assert world.signing() == []
-        assert list(world.problems()) == [], (world.calls, at)
-    assert at > 1
-
-
-def test_many_concurrent_subscriptions_stop_at_the_limit() -> None:
-    """Each starts while all previous ones are about to write."""
-    world, refused = World(), 0
-
-    def subscribe(number: int) -> None:
-        nonlocal refused
-        own = world._subscribing(world._between(client()), world.store)
-        pending = [number - 1] if number else []
-        real = own.table.client.transact_write_items
-
-        def late(**parameters: Any) -> Any:
-            if pending:
-                subscribe(pending.pop())
-            return real(**parameters)
-
-        own.table.client.transact_write_items = late
-        try:
-            own.subscribe("tenant1", f"{URL}/{number}", ["command"])
-        except InvalidWebhook:
-            refused += 1
-
-    subscribe(11)
-    assert (len(world.table.subscriptions("tenant1")), refused) == (MAX_SUBSCRIPTIONS, 12 - MAX_SUBSCRIPTIONS)
-    assert len(world.store.values) == MAX_SUBSCRIPTIONS
 
 
 @pytest.mark.parametrize("error", BUSY, ids=lambda error: type(error).__name__)

@@ -10,14 +10,14 @@ from stepwise.deployment.stages import pairs
 from stepwise.local import terminal
 from stepwise.local.drawing import Screen, Text
 
-from . import change_set, policies, protection, quotas, template
+from . import change_set, policies, protection, quotas, stage_name, template
 from .part import Finding, Part, Verdict, examined
 from .target import Target
 
 _COLORS = {Verdict.OK: "green", Verdict.LOOK: "yellow", Verdict.FAILED: "red"}
 
 
-PARTS = ("template", "change-set", "protection", "machines", "roles", "quotas")
+PARTS = ("template", "name", "change-set", "protection", "machines", "roles", "quotas")
 
 
 def preflight(target: Target, chosen: argparse.Namespace) -> list[Part]:
@@ -25,6 +25,7 @@ def preflight(target: Target, chosen: argparse.Namespace) -> list[Part]:
     title, orders = f"Quotas, for {chosen.orders:g} orders a second", chosen.orders
     parts: Mapping[str, tuple[str, Callable[[], Iterator[Finding]]]] = {
         "template": ("Template", lambda: template.examine(target)),
+        "name": ("Name of the stack", lambda: stage_name.examine(target)),
         "change-set": (
             "Change set, not executed",
             lambda: change_set.examine(target, chosen.bucket, make=chosen.make_bucket),

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from stepwise.deployment.application import flat
 from stepwise.deployment.stages import Deployed, Stage, deployed, stage_of
-from stepwise.deployment.templates import DEFINITION, MACHINE, Template, of_type
+from stepwise.deployment.templates import DEFINITION, MACHINE, SAM_DEFINITION, SAM_MACHINE, Template, of_type
 from stepwise.deployment.translation import translated
 from stepwise.local.emulator.emulator import ROOT
 
@@ -89,8 +89,10 @@ def definitions(template: Template, resolver: Resolver, folder: Path) -> Iterato
     folder: the template's folder.
     """
     resolved = resolver.resources(MACHINE)
-    for name, properties in of_type(template, MACHINE).items():
-        text = (folder / properties[DEFINITION]).read_text()
+    places = {name: body[SAM_DEFINITION] for name, body in of_type(template, SAM_MACHINE).items()}
+    places |= {name: body[DEFINITION] for name, body in of_type(template, MACHINE).items()}
+    for name, place in places.items():
+        text = (folder / place).read_text()
         for key, value in resolved[name].get("DefinitionSubstitutions", {}).items():
             text = text.replace(f"${{{key}}}", str(value))
         yield name, json.dumps(json.loads(text))

@@ -13,6 +13,7 @@ from stepwise.local.simulators import simulators
 
 from .patches import (
     alarms,
+    boundaries,
     buckets,
     callbacks,
     deployment_role,
@@ -44,7 +45,7 @@ UNTIL_EOF = "--until-eof"
 _PATCHES = (
     *(functions, workers, states, executions, redrives, status_events, tasks, callbacks, groups, distributed_map),
     *(buckets, stream_mapping, http_api, message_moves, nested_executions, nested_stacks),
-    *(rollbacks, deployment_role, json_logs, event_chain, alarms),
+    *(rollbacks, boundaries, deployment_role, json_logs, event_chain, alarms),
 )
 _LIMITS = (limits, limited_requests, transactions)
 

@@ -1,8 +1,10 @@
-"""The role that deploys. MiniStack 1.5.33 ignores the role of a stack, and provisions as nobody.
+"""Who deploys. MiniStack 1.5.33 ignores the role of a stack, and provisions whatever the caller may do.
 
-1. A stack keeps its role (`RoleARN`), also for its nested stacks.
-2. Each resource is created, updated and deleted only if IAM allows the role what CloudFormation needs for that
-   (`stepwise.local.permissions`). Otherwise the resource fails, with the reason that AWS gives.
+1. A stack keeps its role (`RoleARN`), also for its nested stacks. The caller must be allowed to pass it.
+2. Each resource is created, updated and deleted only if IAM allows the role, or without one the caller, what
+   CloudFormation needs for that (`stepwise.local.permissions`). Otherwise it fails, with the reason that AWS gives.
+3. A call that names a change set by its ARN alone is checked on the stack of that change set, as AWS does; MiniStack
+   checks it on no resource.
 """
 
 import re
@@ -15,7 +17,8 @@ type Answer = tuple[int, dict[str, str], bytes]
 
 _STACK, _SECRET = "AWS::CloudFormation::Stack", "AWS::SecretsManager::Secret"
 _CREATE, _UPDATE, _DELETE = ((operation, "read") for operation in ("create", "update", "delete"))
-_ROLE = "RoleARN"
+_ROLE, _CALLER = "RoleARN", "_caller"
+_PASSED = frozenset({("iam:PassedToService", "cloudformation.amazonaws.com")})
 
 
 class AccessDenied(Exception):
@@ -24,10 +27,12 @@ class AccessDenied(Exception):
 
 def apply() -> None:
     """Patch the loaded MiniStack modules."""
+    from ministack.core import iam_actions
     from ministack.services.cloudformation import handlers, provisioners, stacks
 
-    for action in ("CreateStack", "UpdateStack", "DeleteStack", "CreateChangeSet"):
-        handlers._ACTION_HANDLERS[action] = _noting_role(handlers._ACTION_HANDLERS[action])
+    iam_actions.extract_resource_arn = _naming_the_stack(iam_actions.extract_resource_arn)
+    for action in ("CreateStack", "UpdateStack", "DeleteStack", "CreateChangeSet", "ExecuteChangeSet"):
+        handlers._ACTION_HANDLERS[action] = _noting(handlers._ACTION_HANDLERS[action])
     delete = provisioners._delete_resource
     # The module that deploys a root has already imported the functions.
     for module in (provisioners, stacks):
@@ -36,15 +41,37 @@ def apply() -> None:
         module._delete_resource = _allowed_delete(module._delete_resource)
 
 
-def _noting_role(handle: Callable[[dict[str, Any]], Answer]) -> Callable[[dict[str, Any]], Answer]:
+def _naming_the_stack(extract: Callable[..., str]) -> Callable[..., str]:
+    def extract_resource_arn(
+        service: str, method: str, path: str, headers: Any, body: bytes, query: Mapping[str, Any], *more: Any
+    ) -> str:
+        from ministack.services.cloudformation import _change_sets
+
+        arn = extract(service, method, path, headers, body, query, *more)
+        if service != "cloudformation" or arn != "*":
+            return arn
+        named = query.get("ChangeSetName") or ""
+        found = _change_sets.get(named[0] if isinstance(named, list) else named)
+        return str(found["StackId"]) if found else arn
+
+    return extract_resource_arn
+
+
+def _noting(handle: Callable[[dict[str, Any]], Answer]) -> Callable[[dict[str, Any]], Answer]:
+    """Note who carries out an operation, before its task begins."""
+
     def handler(params: dict[str, Any]) -> Answer:
+        from ministack.core.iam_evaluator import caller_arn
         from ministack.services.cloudformation import handlers
 
+        role, caller = handlers._p(params, _ROLE), caller_arn()
+        if role and not _allowing(caller)(Permission("iam:PassRole", role, _PASSED)):
+            refused: Answer = handlers._error("AccessDenied", _reason(caller, "iam:PassRole", role), 403)
+            return refused
         answer = handle(params)
-        role, stack = (handlers._p(params, _ROLE), handlers._resolve_stack(handlers._p(params, "StackName")))
-        # The task that deploys begins after this.
-        if role and stack and answer[0] == 200:
-            stack[_ROLE] = role
+        if answer[0] == 200 and (stack := handlers._resolve_stack(handlers._p(params, "StackName"))):
+            stack[_CALLER] = caller
+            stack |= {_ROLE: role} if role else {}
         return answer
 
     return handler
@@ -52,15 +79,15 @@ def _noting_role(handle: Callable[[dict[str, Any]], Answer]) -> Callable[[dict[s
 
 def _allowed_create(provision: Callable[..., Any], delete: Callable[..., None]) -> Callable[..., Any]:
     def provision_resource(kind: str, logical_id: str, props: dict[str, Any], stack: str) -> Any:
-        role = _role(stack)
-        if not role:
+        principal = _principal(stack)
+        if not principal:
             return provision(kind, logical_id, props, stack)
         if kind == _STACK:
-            _check(role, kind, f"{stack}-{logical_id}-0", props, _CREATE)
+            _check(principal, kind, f"{stack}-{logical_id}-0", props, _CREATE)
         physical_id, attributes = provision(kind, logical_id, props, stack)
         try:
             # MiniStack has given the resource its name by now.
-            _check(role, kind, _name(kind, logical_id, physical_id, props), props, _CREATE)
+            _check(principal, kind, _name(kind, logical_id, physical_id, props), props, _CREATE)
         except AccessDenied:
             delete(kind, physical_id, props, stack, logical_id)
             raise
@@ -73,8 +100,8 @@ def _allowed_update(update: Callable[..., Any]) -> Callable[..., Any]:
     def update_resource(
         kind: str, physical_id: str, old: Any, new: dict[str, Any], stack: str, name: str, *more: Any
     ) -> Any:
-        if (role := _role(stack)) and (old != new or kind == _STACK):
-            _check(role, kind, _name(kind, name, physical_id, new), new, _UPDATE)
+        if (principal := _principal(stack)) and (old != new or kind == _STACK):
+            _check(principal, kind, _name(kind, name, physical_id, new), new, _UPDATE)
         return update(kind, physical_id, old, new, stack, name, *more)
 
     return update_resource
@@ -84,21 +111,22 @@ def _allowed_delete(delete: Callable[..., None]) -> Callable[..., None]:
     def delete_resource(
         kind: str, physical_id: str, props: dict[str, Any], stack: str | None = None, logical_id: str | None = None
     ) -> None:
-        if role := _role(stack):
-            _check(role, kind, _name(kind, logical_id or "", physical_id, props), props, _DELETE)
+        if principal := _principal(stack):
+            _check(principal, kind, _name(kind, logical_id or "", physical_id, props), props, _DELETE)
         delete(kind, physical_id, props, stack, logical_id)
 
     return delete_resource
 
 
-def _role(stack: str | None) -> str:
-    """Return the role of a stack: its own, or that of the root."""
+def _principal(stack: str | None) -> str:
+    """Return the role of a stack, or the caller; with a nested stack, the root's. Empty for the root user."""
     from ministack.services.cloudformation import _stacks
 
-    found = _stacks.get(stack)
-    while found and not found.get(_ROLE) and found.get("_parent_stack_name"):
-        found = _stacks.get(found["_parent_stack_name"])
-    return str(found.get(_ROLE, "")) if found else ""
+    found = _stacks.get(stack, {})
+    while parent := found.get("_parent_stack_name"):
+        found = _stacks.get(parent, {})
+    principal = str(found.get(_ROLE) or found.get(_CALLER, ""))
+    return "" if principal.endswith(":root") else principal
 
 
 def _name(kind: str, logical_id: str, physical_id: str, props: Mapping[str, Any]) -> str:
@@ -114,43 +142,55 @@ def _name(kind: str, logical_id: str, physical_id: str, props: Mapping[str, Any]
     return rest[0] if rest else first
 
 
-def _check(role: str, kind: str, name: str, props: Mapping[str, Any], operations: tuple[str, ...]) -> None:
-    """Raise AccessDenied unless the role may do what the operations need."""
-    from ministack.core.responses import get_region
+def _check(principal: str, kind: str, name: str, props: Mapping[str, Any], operations: tuple[str, ...]) -> None:
+    """Raise AccessDenied unless a user or a role may do what the operations need."""
+    from ministack.core.responses import get_account_id, get_region
 
-    account = role.split(":")[4]
-    allows = _allowing(role.rpartition("/")[2], account)
-    for need in sorted(needed(kind, name, props, Place(get_region(), account, role), operations), key=str):
+    allows = _allowing(principal)
+    for need in sorted(
+        needed(kind, name, props, Place(get_region(), get_account_id(), principal), operations), key=str
+    ):
         if not allows(need):
-            raise AccessDenied(
-                f"User: {_session(role)} is not authorized to perform: {need.action} on resource: {need.resource} "
-                f"because no identity-based policy allows the {need.action} action"
-            )
+            raise AccessDenied(_reason(principal, need.action, need.resource))
 
 
-def _session(role: str) -> str:
-    return f"{role.replace(':iam:', ':sts:').replace(':role/', ':assumed-role/')}/AWSCloudFormation"
+def _reason(principal: str, action: str, resource: str) -> str:
+    who = principal
+    if ":role/" in principal:
+        who = f"{principal.replace(':iam:', ':sts:').replace(':role/', ':assumed-role/')}/AWSCloudFormation"
+    return (
+        f"User: {who} is not authorized to perform: {action} on resource: {resource} "
+        f"because no identity-based policy allows the {action} action"
+    )
 
 
-def _allowing(role: str, account: str) -> Callable[[Permission], bool]:
-    """Return a function that tells whether IAM allows a role something. A role that does not exist may do nothing."""
+def _allowing(principal: str) -> Callable[[Permission], bool]:
+    """Return a function that tells whether IAM allows something. What does not exist may do nothing."""
     from ministack.core import iam_evaluator
-    from ministack.core.responses import get_region
+    from ministack.core.responses import get_account_id, get_region
     from ministack.services import iam
 
-    policies = iam_evaluator._gather_role_policies(role, account)
-    limits = iam_evaluator._permissions_boundary(iam._roles, role, account)
+    if principal.endswith(":root"):
+        return lambda _: True
+    # A role, or a session of one, whose name follows.
+    account, name = get_account_id(), principal.split("/")[1 if ":assumed-role/" in principal else -1]
+    is_user = ":user/" in principal
+    gather, known = (
+        (iam_evaluator._gather_user_policies, iam._users)
+        if is_user
+        else (iam_evaluator._gather_role_policies, iam._roles)
+    )
+    policies, limits = gather(name, account), iam_evaluator._permissions_boundary(known, name, account)
 
     def allows(need: Permission) -> bool:
-        keys = {key.lower(): value for key, value in need.context}
         asked = iam_evaluator.EvalContext(
-            principal_arn=f"arn:aws:iam::{account}:role/{role}",
-            principal_type="AssumedRole",
+            principal_arn=principal,
+            principal_type="User" if is_user else "AssumedRole",
             principal_account=account,
             action=need.action,
             resource_arn=need.resource,
             region=get_region(),
-            service_context=keys,
+            service_context={key.lower(): value for key, value in need.context},
         )
         return bool(iam_evaluator.evaluate(asked, policies, *limits).decision == "Allow")
 

@@ -47,14 +47,19 @@ def _belonging(deploy: Callable[..., Any]) -> Callable[..., Any]:
     def deploy_nested_stack(logical_id: str, props: dict[str, Any], parent: str, **named: Any) -> Any:
         from ministack.services.cloudformation import _stacks
 
-        known = set(_stacks)
+        known, updated = set(_stacks), named.get("previous_physical_id")
         try:
-            return deploy(logical_id, props, parent, **named)
+            deployed = deploy(logical_id, props, parent, **named)
         except Exception as error:
+            if updated in _stacks:
+                raise ValueError(_not_updated(_stacks[updated])) from error
             for name in set(_stacks) - known:
                 if name.startswith(f"{parent}-{logical_id}-") and _stacks[name]["_parent_stack_name"] == parent:
                     raise ValueError(_not_created(logical_id, props, _stacks[parent], _stacks[name], error)) from error
             raise
+        if _rolling_back.get() and updated in _stacks:
+            _stacks[updated]["StackStatus"] = "UPDATE_ROLLBACK_COMPLETE"
+        return deployed
 
     return deploy_nested_stack
 
@@ -63,12 +68,11 @@ def _not_created(
     logical_id: str, props: dict[str, Any], parent: dict[str, Any], stack: dict[str, Any], error: Exception
 ) -> str:
     """Mark a nested stack as failed, and make it a resource of its parent. Returns the reason for the parent."""
-    from ministack.services.cloudformation import _stack_events, stacks
+    from ministack.services.cloudformation import stacks
 
     stack_id, name = stack["StackId"], stack["StackName"]
-    events = [event for event in _stack_events[stack_id] if event["ResourceStatus"] == "CREATE_FAILED"]
-    failed = [event["LogicalResourceId"] for event in events]
-    reason = f"The following resource(s) failed to create: [{', '.join(failed)}]. " if failed else str(error)
+    failed = _failed(stack, "CREATE_FAILED")
+    reason = f"The following resource(s) failed to create: [{failed}]. " if failed else str(error)
     stack |= {"StackStatus": "CREATE_FAILED", "StackStatusReason": reason}
     stacks._add_event(stack_id, name, name, _STACK, "CREATE_FAILED", reason, stack_id)
     parent["_resources"][logical_id] = {
@@ -81,6 +85,26 @@ def _not_created(
         "Timestamp": stack["LastUpdatedTime"],
     }
     return f"Embedded stack {stack_id} was not successfully created: {reason}"
+
+
+def _not_updated(stack: dict[str, Any]) -> str:
+    """Return the reason for the parent."""
+    reason = f"The following resource(s) failed to update: [{_failed(stack, 'UPDATE_FAILED')}]. "
+    state = "Currently in UPDATE_ROLLBACK_IN_PROGRESS with reason"
+    return f"Embedded stack {stack['StackId']} was not successfully updated. {state}: {reason}"
+
+
+def _failed(stack: dict[str, Any], status: str) -> str:
+    """Return the resources that failed so since the last operation of the stack began."""
+    from ministack.services.cloudformation import _stack_events
+
+    found: list[str] = []
+    for event in reversed(_stack_events[stack["StackId"]]):
+        if event["PhysicalResourceId"] == stack["StackId"] and event["ResourceStatus"].endswith("IN_PROGRESS"):
+            break
+        if event["ResourceStatus"] == status:
+            found.insert(0, event["LogicalResourceId"])
+    return ", ".join(found)
 
 
 def _delete_nested_stack(physical_id: str, _: dict[str, Any]) -> None:
@@ -98,7 +122,7 @@ def _delete_nested_stack(physical_id: str, _: dict[str, Any]) -> None:
 
 
 def _naming_stack(add: Callable[..., None]) -> Callable[..., None]:
-    """Let the event of a nested stack's failure name the stack."""
+    """Let the event of a nested stack's failure name the stack, and events of a rollback say so."""
 
     def add_event(
         stack_id: str,
@@ -115,6 +139,8 @@ def _naming_stack(add: Callable[..., None]) -> Callable[..., None]:
         if kind == _STACK and not physical_id:
             resource = _stacks[stack_name].get("_resources", {}).get(logical_id, {})
             physical_id = resource.get("PhysicalResourceId", "")
+        if _rolling_back.get() and physical_id == stack_id and status in {"UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}:
+            status = status.replace("UPDATE", "UPDATE_ROLLBACK")
         add(stack_id, stack_name, logical_id, kind, status, reason, physical_id, **more)
 
     return add_event
