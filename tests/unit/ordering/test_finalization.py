@@ -284,22 +284,25 @@ def test_sealed_records_keep_an_order_whose_row_is_lost(after: Callable[[str], D
     assert (desk.state, desk.executions.started) == (before, [])
 
 
+@pytest.mark.parametrize("interruption", ["backward", "hold"])
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED", ""])
 @pytest.mark.parametrize(("lost", "outcome"), [(False, Finalized.YES), (True, Finalized.STANDING)])
 def test_reopened_row_is_confirmed_again_or_counted(
-    after: Callable[[str], Desk], *, lost: bool, outcome: Finalized
+    status: str, interruption: Any, *, lost: bool, outcome: Finalized
 ) -> None:
-    desk = after("SUCCEEDED")
+    """A machine that confirms its saga may be cut off afterwards."""
+    desk = Desk(Executions("SUCCEEDED"), saga=replace(ORDER_SAGA, on_interruption=interruption)).commit(*NAMES)
     table, key = desk.tables["OrdersTable"], {"order_id": {"S": ORDER_ID}}
     row = desk.client.get_item(TableName=table, Key=key)["Item"]
     desk.finalize()
-    for name in ("ProcessOrder", "ProcessPayment"):
-        desk.client.delete_item(TableName=desk.records, Key={"pk": {"S": f"{ORDER_ID}#{name}"}})
+    desk.lose("ProcessOrder", "ProcessPayment")
     desk.client.put_item(TableName=table, Item=row)
     if lost:
         desk.client.delete_item(TableName=desk.tables["PaymentsTable"], Key=key)
+    desk.executions.status = status
 
-    assert desk.finalize() is outcome
-    assert desk.state.status == ("New" if lost else "Confirmed")
+    assert desk.finalization.review(ORDER_ID, NOW) is outcome
+    assert (desk.state.status, desk.executions.started) == ("New" if lost else "Confirmed", [])
 
 
 def test_steps_never_called_by_a_failed_saga_are_barred() -> None:
