@@ -1,7 +1,7 @@
 """deployment/role.yaml grants exactly what CloudFormation needs to deploy, update, roll back and delete the stack.
 
-The needs are derived from the translated templates, plain and gradual. tests/emulator/test_deployment_role.py deploys
-with the role.
+The needs are derived from the translated templates, plain and gradual. tests/integration/test_deployment_guide.py
+deploys with the role.
 """
 
 import json
