@@ -256,7 +256,7 @@ class Rows:
         return {"Put": {**put, "Item": change.row(at)}}
 
     def history(self, change: Change) -> list[Action]:
-        """Copy the replaced row, if there is one. After a restore of the data alone, the history may have it already."""
+        """Copy the replaced row, if there is one. After a restore of the data alone, the history may have it."""
         copy = change.copy()
         if copy is None:
             return []
