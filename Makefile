@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help mutants setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight teardown deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api asl api-test released faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz corpus freeze frozen size
+.PHONY: help mutants setup demo up down check lint types unit unit-only unit-first unit-second test conformance test-aws verify preflight role teardown deploy-gradual faults faults-second-saga faults-commands faults-imports faults-people faults-users faults-zips bench bench-applications bench-commands bench-costs bench-import bench-imports bench-reports bench-streams bench-tasks faults-tasks replay-test load-test commands-test imports-test tasks-test webhooks-test machines actions pictures requirements clean api asl api-test released faults-stock faults-webhooks bench-stock stock-test test-browser bench-console api-fuzz corpus freeze frozen size
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.venv-sam/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/src:$(CURDIR):$(CURDIR)/functions:$(CURDIR)/layers/idempotency
@@ -92,6 +92,11 @@ verify: setup ## Linters; every sample event by `sam local` in Docker. REQUIRE='
 preflight: setup ## Check the template against an account, deploy nothing: STACK=stepwise-dev; MAKE_BUCKET=1 or BUCKET=, ORDERS=10 a second, SKIP='roles quotas', PARAMETERS='A=1 B=2'
 	@python -m stepwise.deployment.preflight '$(STACK)' $(if $(BUCKET),--bucket '$(BUCKET)') $(if $(ORDERS),--orders '$(ORDERS)') \
 		$(if $(MAKE_BUCKET),--make-bucket) $(if $(SKIP),--skip '$(SKIP)') $(PARAMETERS)
+
+role: setup ## Create the role that deploys a stack, as an administrator: STACK=stepwise-dev; PARAMETERS='PermissionsBoundaryArn=ARN'
+	@name='$(STACK)'; sam deploy --config-file '$(CURDIR)/samconfig.toml' --config-env default --stack-name "deploy-$$name" \
+		--template-file deployment/role.yaml --capabilities CAPABILITY_NAMED_IAM --no-confirm-changeset \
+		--parameter-overrides "RootStackName=$$name" $$([ $${#name} -le 23 ] || printf 'ShortName=%.23s' "$$name") $(PARAMETERS)
 
 teardown: setup ## Delete a stack and its data, for which it asks: STACK=stepwise-dev
 	@python -m stepwise.deployment.teardown '$(STACK)'

@@ -42,13 +42,17 @@ class Running:
     def wait(self, task: WaitInput, machine: "Machine", at: datetime) -> None:
         """Keep the token until the version's turn; answer it at once if the turn has come meanwhile.
 
-        Raises StaleCommand if the execution was redriven: its first end, whose event may still arrive, is final
-        and wakes nobody.
+        Raises StaleCommand if the execution was redriven and may not run now: its first end, whose event may still
+        arrive, is final and wakes nobody.
         """
+        attempt = require_own(task)
         if task.redrive_count:
-            raise StaleCommand(f"{task.named}: redriven; retry the command instead")
-        if not self.gates.park(require_own(task), task.token, at):
-            machine.wake([task.token])
+            state = self.gates.states.state(attempt)
+            if state is None or not state.may_run:
+                raise StaleCommand(f"{attempt}: redriven; retry the command instead")
+        elif self.gates.park(attempt, task.token, at):
+            return
+        machine.wake([task.token])
 
     def set_lifetime(self, task: StateInput, default_days: int, at: datetime) -> None:
         """Store how long the command's row outlives its end."""

@@ -118,7 +118,7 @@ class Finalization:
     ) -> Status:
         """Like `finish`, after waiting for invocations that may still be working.
 
-        check: called before each try, because a wait takes a minute; its error ends the wait.
+        check: called before the first try, and again after the wait, which may take a minute. Its error ends this.
         """
         while True:
             check()
@@ -127,7 +127,15 @@ class Finalization:
             except StillRunning:
                 if not time_left():
                     raise
+            self._wait(key, attempt, time_left)
+
+    def _wait(self, key: TaskKey, attempt: int, time_left: Callable[[], bool]) -> None:
+        """Wait until no invocation of the attempt may be working, or no time is left. Asks only the table."""
+        while time_left():
             time.sleep(_PAUSE)
+            task, at = self.table.known(key), datetime.now(UTC)
+            if task.attempt != attempt or not any(item.busy(at) for item in self.table.items(task)):
+                return
 
     def _ended(self, task: Task, errors: Mapping[int, str], died: TaskError | None, at: datetime) -> list[Item]:
         """Return the items, which nothing in the attempt can change any more."""

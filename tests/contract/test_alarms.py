@@ -55,9 +55,10 @@ def test_no_alarm_is_on_just_below_its_threshold() -> None:
     assert on(harmless=tuple(CAUSES)) == set()
 
 
-def test_monitoring_parameter_controls_every_alarm_and_the_dashboard() -> None:
+def test_monitoring_parameter_controls_alarms_dashboard_and_metrics_of_logs() -> None:
     shared = load(ROOT / "stacks" / "observability.yaml")["Resources"]
-    own = {name: RESOURCES[name] for name in ALARMS.keys() - shared.keys()}
+    watching = ALARMS.keys() | {name for name, body in RESOURCES.items() if body["Type"] == "AWS::Logs::MetricFilter"}
+    own = {name: RESOURCES[name] for name in watching - shared.keys()}
 
     assert load(PATH)["Resources"]["Observability"]["Condition"] == "HasMonitoring"
     assert "OperationsDashboard" in shared

@@ -1,7 +1,7 @@
 """deployment/role.yaml grants exactly what CloudFormation needs to deploy, update, roll back and delete the stack.
 
-The needs are derived from the translated templates, plain and gradual. tests/emulator/test_deployment_role.py deploys
-with the role.
+The needs are derived from the translated templates, plain and gradual. tests/integration/test_deployment_guide.py
+deploys with the role.
 """
 
 import json
@@ -14,10 +14,9 @@ import pytest
 from ministack.core.iam_evaluator import EvalContext, evaluate, parse_policy_document
 
 from stepwise.deployment import names
-from stepwise.deployment.application import nested
 from stepwise.deployment.gradual import gradual
 from stepwise.deployment.preflight.resolve import Resolver
-from stepwise.deployment.templates import Template, load
+from stepwise.deployment.templates import Template, load, of_type
 from stepwise.deployment.translation import translated
 from stepwise.local.permissions import Permission, Place, needed, reference
 from tests.contract.test_permissions import OPTIONS
@@ -48,6 +47,11 @@ def templates() -> list[Template]:
 
 
 @cache
+def root() -> Template:
+    return translated(load(ROOT / "template.yaml"), REGION)
+
+
+@cache
 def needs(stack: str) -> frozenset[Permission]:
     """The needs of a stack with this name: the long one has every option, the boundary included."""
     place = Place(REGION, ACCOUNT, f"arn:aws:iam::{ACCOUNT}:role/deploy-{stack}")
@@ -62,12 +66,8 @@ def needs(stack: str) -> frozenset[Permission]:
 def resources(resolver: Resolver) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """The type, name and properties of every resource, nested stacks included."""
     stack = resolver.pseudo["AWS::StackName"]
-    for logical_id, place in nested(load(ROOT / "template.yaml")).items():
-        yield (
-            STACK,
-            names.generated(STACK, stack, logical_id),
-            {"TemplateURL": f"https://s3.amazonaws.com/{PACKAGES}/{place}"},
-        )
+    for logical_id, properties in of_type(root(), STACK).items():
+        yield STACK, names.generated(STACK, stack, logical_id), properties
     for logical_id, body in resolver.template["Resources"].items():
         if "Condition" not in body or resolver.holds(body["Condition"]):
             properties = resolver.resolve({**body.get("Properties", {}), **body.get("UpdatePolicy", {})})
@@ -191,6 +191,17 @@ def test_policy_fits_into_iam(policy: str) -> None:
     document = {"Version": "2012-10-17", "Statement": statements(LONG, policy)}
 
     assert len(json.dumps(document, separators=(",", ":"))) <= MAX_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("stack", "allowed"), [(LONG, True), ("deploys", True), ("deploy", False), ("deploy-deploy", False)]
+)
+def test_role_matches_no_pattern_of_its_stack(stack: str, allowed: bool) -> None:
+    """Otherwise it may change itself."""
+    pattern = ROLE["Parameters"]["RootStackName"]["AllowedPattern"]
+
+    assert bool(re.fullmatch(pattern, stack)) is allowed
+    assert allowed is not f"deploy-{stack}".startswith(f"{stack}-")
 
 
 def test_name_of_the_role_fits_into_iam() -> None:

@@ -45,7 +45,7 @@ STOCKED, ADDED = 100, 7
 TOO_MANY = 1000
 # By order: pieces. The names say what had happened by then.
 BEFORE = {"confirmed": 2, "failed": TOO_MANY}
-IN_FLIGHT = {"undecided": 3, "failing": TOO_MANY}
+IN_FLIGHT = {"undecided": 3, "failing": TOO_MANY, "complete": 1}
 LATER = {"lost": 5, "lost-failed": TOO_MANY}
 SWEEPS = ("Orders", "Accounts", "Commands", "Imports", "Tasks", "Approvals", "Applications")
 AGED = {
@@ -197,7 +197,7 @@ def application(application_id: str) -> dict[str, Any]:
     }
 
 
-REVIEW = "account-opening.a-review.review"
+REVIEW, WAITING = (f"account-opening.{name}.review" for name in ("a-review", "a-waiting"))
 
 
 @pytest.fixture(scope="module")
@@ -227,13 +227,14 @@ def _until_then(past: Rehearsal) -> None:
     past.publish(2)
     past.publish(1, "in-sync", mode="sync")
     past.apply("a-before")
-    past.apply("a-review", documented=False)
+    for application_id in ("a-review", "a-waiting"):
+        past.apply(application_id, documented=False)
     past.tea.reaches(2)
     past.create_task("before")
     past.task_completed("before")
     past.decided(BEFORE)
     past.approved("a-before")
-    eventually(lambda: REVIEW in [one.id for one in approvals.waiting(past.stack, "account-opening")])
+    eventually(lambda: {one.id for one in approvals.waiting(past.stack, "account-opening")} == {REVIEW, WAITING})
     with ExitStack() as held:
         for function in ("StartCommands", "LaunchTasks", "FollowImports"):
             held.enter_context(no_concurrency(past.stack, past.resources, function))
@@ -243,6 +244,7 @@ def _until_then(past: Rehearsal) -> None:
         for order_id, quantity in IN_FLIGHT.items():
             for step in ("ProcessOrder", "ProcessPayment"):
                 call(past.stack, step, order(order_id, quantity))
+        call(past.stack, "ReserveInventory", order("complete", IN_FLIGHT["complete"]))
         past.tables.copy(THEN)
 
 
@@ -403,15 +405,16 @@ def test_all_tables_together(rehearsal: Rehearsal) -> None:
     past, stack = rehearsal, rehearsal.stack
     past.tables.take_back(past.tables.names, THEN)
 
-    # Orders: the sweep undoes what had not ended; `audit` names the others that were charged.
+    # Orders: the sweep confirms or undoes what was in flight; `audit` names the others that were charged.
     assert set(past.audited()) == {"lost"}
     past.sweep()
     # A recovery after T may have taken the name of the one that the sweep starts.
     past.line("recover", "failing")
     eventually(lambda: past.order_status("undecided") == past.order_status("failing") == "Pending")
-    assert past.charged().keys() == {"confirmed", "lost"}
+    eventually(lambda: past.order_status("complete") == "Confirmed")
+    assert past.charged().keys() == {"confirmed", "complete", "lost"}
     past.line("recover", "lost")
-    eventually(lambda: past.charged() == {"confirmed": 3000})
+    eventually(lambda: past.charged().keys() == {"confirmed", "complete"})
     assert past.audited() == {}
     eventually(lambda: broken_invariants(stack, [*BEFORE, *IN_FLIGHT], {"tea": STOCKED}) == [])
 
@@ -437,6 +440,8 @@ def test_all_tables_together(rehearsal: Rehearsal) -> None:
     assert past.imports.ended(again)["succeeded_rows"] == 2
     past.sweep("Accounts")
     eventually(lambda: past.application_status("a-review") == "FAILED")
+    approvals.decide(stack, WAITING, "approve", "ann")
+    past.approved("a-waiting")
     with pytest.raises(InvalidWebhook, match="has lost its secret"):
         webhooks.rotate(stack, past.webhook)
     assert webhooks.remove(stack, past.webhook)

@@ -64,6 +64,7 @@ COVERED = {
     "asl": "tests/contract/test_state_machines.py",
     "pictures": "tests/contract/test_pictures.py",
     "preflight": "tests/integration/test_preflight.py",
+    "role": "tests/integration/test_deployment_guide.py",
     "teardown": "tests/integration/test_failed_deployment.py",
     "corpus": "tests/unit/imports/test_corpus.py",
 }

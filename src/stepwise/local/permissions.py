@@ -104,7 +104,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """What the schema of a resource type leaves out.
+    """Facts that the schema of a resource type leaves out.
 
     arns: the resource's. elsewhere: ARNs of actions on something else. only_for: actions that only one property needs.
     also: actions that a property needs as well. A property may be nested. tagged: the tags tell which stack's it is.
@@ -140,7 +140,10 @@ _TYPES = {
             "EnableTerminationProtection": "cloudformation:UpdateTerminationProtection",
             "StackPolicyBody": "cloudformation:SetStackPolicy",
         },
-        {"TemplateURL": ("cloudformation:CreateChangeSet", "s3:GetObject")},
+        {
+            "Tags": ("cloudformation:TagResource", "cloudformation:UntagResource"),
+            "TemplateURL": ("cloudformation:CreateChangeSet", "s3:GetObject"),
+        },
     ),
     # IAM checks the description of composite alarms, which the handler asks for too, on all alarms.
     "AWS::CloudWatch::Alarm": _Type(
@@ -385,7 +388,8 @@ def _packages(body: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(body.get(name), Mapping):
             yield from (body[name][key] for key in ("S3Bucket", "Bucket") if key in body[name])
     if "TemplateURL" in body:
-        yield urlsplit(body["TemplateURL"]).path.split("/")[1]
+        address = urlsplit(body["TemplateURL"])
+        yield address.netloc if address.scheme == "s3" else address.path.split("/")[1]
 
 
 def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:

@@ -66,12 +66,16 @@ class Acting:
         left, seconds = self._throttling
         self._throttling = left - 1, seconds
         if left == 1:
-            self.throttled_until = self.simulation.now + seconds
-            self.say(f"FAULT {THROTTLED_FOR} account, {seconds:.0f} s")
+            self.throttles(seconds)
         return False
 
     def injected(self, kind: str, place: str) -> None:
         """Note that a fault hits."""
+
+    def throttles(self, seconds: float) -> None:
+        """Note that Lambda throttles every invocation for this time."""
+        self.throttled_until = self.simulation.now + seconds
+        self.say(f"FAULT {THROTTLED_FOR} account, {seconds:.0f} s")
 
     def costs(self, seconds: float) -> None:
         """Note the time that a fault costs."""

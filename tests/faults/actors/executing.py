@@ -219,7 +219,8 @@ class Executing(Invoking, ABC):
 
     def _wait_for_capacity(self) -> None:
         """Wait as Lambda does with a record or an event while it throttles the function: that is no attempt."""
-        self.simulation.sleep(max(0, self.throttled_until - self.simulation.now))
+        if self.simulation.now < self.throttled_until:
+            self.simulation.sleep(self.throttled_until - self.simulation.now)
 
     # Queues.
 

@@ -65,8 +65,8 @@ ACCOUNT_KINDS = {THROTTLED_FOR: "Lambda throttles every invocation in the accoun
 # Share of a run's points that get a fault: none, few, or many.
 _RATES = (0.0, 0.008, 0.02, 0.05)
 _MAX_FAULTS = 8
-# Share of schedules that are throttled.
-_THROTTLED = 0.08
+# Share of schedules without another fault that are throttled.
+_THROTTLED = 0.3
 
 
 def kinds(at_calls: Mapping[str, str], *others: Mapping[str, str]) -> Mapping[str, str]:
@@ -150,15 +150,14 @@ class Faults:
         return fault.kind
 
     def throttled(self, place: str, chance: random.Random) -> bool:
-        """Check whether the account is throttled, which is then the only fault. chance: of this fault alone."""
-        fault, drawn = Fault(THROTTLED_FOR, place), chance.random() < _THROTTLED
+        """Check whether the account is throttled, in a schedule without another fault. chance: of this fault alone."""
+        fault, drawn = Fault(THROTTLED_FOR, place), chance.random() < _THROTTLED and not self._rate
         if self._focus is not None:
             drawn = self._focused(place, [THROTTLED_FOR]) is not None
         elif self._schedule.faults is not None:
             drawn = place in self._listed
         if not drawn:
             return False
-        self._rate = 0
         self.injected.append(fault)
         return True
 

@@ -23,6 +23,7 @@ from entities.types import Types
 from idempotency import transact
 from idempotency.dynamodb import read_rows, update
 from tests.faults import faults as f
+from tests.faults.actors.mutant import THROTTLED, with_tries
 from tests.faults.commands import invariants as breaks
 from tests.faults.commands import schedule as s
 from tests.faults.commands.mutant import DEAD_FIRST, mutant
@@ -288,3 +289,9 @@ def _expired_at_first_sight() -> AbstractContextManager[None]:
 def _any_type() -> AbstractContextManager[None]:
     """A caller who writes `Product` sets the type for good."""
     return replaced(Types, "owner", lambda *_: "")
+
+
+@mutant("a throttled state that gives up within five minutes", breaks.THROTTLED, focus=THROTTLED)
+def _impatient() -> AbstractContextManager[None]:
+    """A past defect: a state had ten tries."""
+    return with_tries(10)

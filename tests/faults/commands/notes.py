@@ -65,6 +65,12 @@ class Notes(Acting):
         key = current.notes.get("key") if current else None
         return self.judges if key is None else [self.judges[key]]
 
+    def throttles(self, seconds: float) -> None:
+        super().throttles(seconds)
+        for judge in self.judges:
+            judge.disturbed = True
+            judge.excess += seconds
+
     def costs(self, seconds: float) -> None:
         for judge in self.concerned:
             judge.excess += seconds

@@ -16,6 +16,8 @@ from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Schedule
 
 _MAX_SWEEPS = 60
+# Less than the pauses between the tries of a throttled state.
+_THROTTLED = 3_000
 # Sweeps that find a blocked key before the operator acts, so that it is seen to be listed first.
 _OPERATOR_COMES = 2
 
@@ -57,6 +59,7 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
 
 
 def _live(run: Run) -> None:
+    run.may_throttle(_THROTTLED)
     for publication in run.plan:
         run.spawn(partial(run.publish_version, publication), publication.after, key=publication.key)
     _let_it_go_on(run)

@@ -28,7 +28,7 @@ TARGET_KINDS = {TARGET_FAILS: "a target of a synchronous command fails until its
 REST_KINDS = {MONTHS_PASS: "91 days pass while nothing happens; then TTL deletes any of the rows that have expired"}
 KINDS = shared.kinds(
     *(CALL_KINDS, WAIT_KINDS, PUBLISH_KINDS, shared.RECORD_KINDS, TARGET_KINDS, shared.EVENT_KINDS),
-    *(shared.END_KINDS, REST_KINDS),
+    *(shared.END_KINDS, REST_KINDS, shared.ACCOUNT_KINDS),
 )
 
 

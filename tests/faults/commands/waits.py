@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tests.faults.commands.invariants import ALARM, DEAD, LISTED, SKIPPED, WAITS
+from tests.faults.commands.invariants import ALARM, DEAD, LISTED, SKIPPED, THROTTLED, WAITS
 from tests.faults.commands.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Waits(Ledger):
         # No Catch sees States.Runtime; an alarm on the executions does.
         if status == "FAILED" and error != "States.Runtime" and told == (error == "StaleCommand"):
             self.broken(ALARM, f"version {version}, attempt {attempt}: {error}, told: {told}")
+        if error == "Lambda.TooManyRequestsException":
+            self.broken(THROTTLED, f"version {version}, attempt {attempt}")
         own = int(self.command(version)["attempt"]["N"]) == attempt
         if own and status != "SUCCEEDED" and version > self.finished:
             self._ended_at[version] = self.run.simulation.now

@@ -130,11 +130,11 @@ class Judge(Recorded):
             return
         if status not in allowed or (approval and status != "FAILED" and status != _FOLLOWS.get(decided)):
             self.broken(i.SAME, f"{own_id} is {status}, its execution {opening}, its approval {decided}")
-        if not self.run.disturbed:
+        if self.run.only_throttled:
             self._judge_outcome(own_id, status, decided)
 
     def _judge_outcome(self, own_id: str, status: str, decided: str | None) -> None:
-        """Judge the outcome of a schedule without a fault."""
+        """Judge the outcome of a schedule without a fault, except that it may have been throttled."""
         flagged = not (self.document(own_id) or b"").startswith(PDF)
         wanted = _FOLLOWS.get(decided) if flagged or decided else "APPROVED"
         same = [one for one in self.customers.values() if one["application_id"] != own_id]

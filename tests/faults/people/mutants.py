@@ -20,6 +20,7 @@ from idempotency.steps import StepStore
 from runtime.machine import Machine
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
+from tests.faults.actors.mutant import THROTTLED, with_tries
 from tests.faults.mutant import replaced, without_condition
 from tests.faults.people import invariants as breaks
 from tests.faults.people import plan, play
@@ -201,3 +202,9 @@ def _undecided_is_nobody() -> AbstractContextManager[None]:
         return sum(one.status == "APPROVED" for one in others) >= limits.customers
 
     return both(replaced(checks, "too_many", too_many), replaced(plan, "_CROWDED", 1))
+
+
+@mutant("a throttled step that gives up within three minutes", breaks.OUTCOME, focus=THROTTLED)
+def _impatient() -> AbstractContextManager[None]:
+    """A past defect: a step had eight tries."""
+    return with_tries(8)

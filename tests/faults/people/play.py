@@ -18,6 +18,8 @@ from tests.faults.people.run import Run
 from tests.faults.people.schedule import Schedule
 
 _MAX_SWEEPS = 60
+# Less than the pauses between the tries of a throttled state.
+_THROTTLED = 550
 _WEEKS = 20 * DAY
 _MONTHS = 91 * DAY
 # Most runs come to rest once or twice.
@@ -55,6 +57,7 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
 
 
 def _live(run: Run) -> None:
+    run.may_throttle(_THROTTLED)
     if run.plan.crowded:
         limit = to_item({**limit_key("max_customers_at_address"), "value": 1})
         dynamodb().put_item(TableName=run.engine.stack.name("ScreeningTable"), Item=limit)

@@ -29,7 +29,10 @@ REST_KINDS = {
     WEEKS_WITHOUT: "no sweep runs for weeks, so that the waiting state times out",
     MONTHS_PASS: "91 days pass; executions are forgotten, and TTL deletes a part of what has expired",
 }
-KINDS = shared.kinds(CALL_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, shared.END_KINDS, REST_KINDS)
+KINDS = shared.kinds(
+    *(CALL_KINDS, CHILD_KINDS, shared.RECORD_KINDS, shared.EVENT_KINDS, shared.END_KINDS, REST_KINDS),
+    shared.ACCOUNT_KINDS,
+)
 
 
 class Schedule(shared.Schedule):

@@ -126,7 +126,7 @@ class Judge(Judging["Run"]):
         if one.status == "SUCCEEDED":
             self._judge_success(one, json.loads(detail["output"]), label)
         if one.error == "UnexpectedFailure" or (
-            one.status == "FAILED" and not (self.run.disturbed or one.error in self.run.reasons(one))
+            one.status == "FAILED" and self.run.only_throttled and one.error not in self.run.reasons(one)
         ):
             self.broken(breaks.DEFECT, label)
         if one.error in _REFUSED and self._made_by(name):
@@ -281,7 +281,7 @@ class Judge(Judging["Run"]):
             kinds = {fault.kind for fault in self.run.faults.injected}
             return _INJECTED[code] in kinds or self.run.was_reset
         natural = {"ConnectThrottled": self.run.plan.throttles, "UserNotVisible": self.run.plan.lag}
-        return bool(self.run.disturbed or self.run.was_reset or natural.get(code))
+        return bool(not self.run.only_throttled or self.run.was_reset or natural.get(code))
 
     def _judge_user(self, one: Import, row: Row, wrong: str, code: str, user: tuple[str, str], where: str) -> None:
         if wrong or code not in ("", _PASSWORD_NOT_SET):

@@ -18,7 +18,7 @@ import user_import.uploads
 from idempotency import Happened
 from tests.faults import faults as f
 from tests.faults.actors import schedule as s
-from tests.faults.actors.mutant import Mutants
+from tests.faults.actors.mutant import THROTTLED, Mutants, with_tries
 from tests.faults.mutant import replaced
 from tests.faults.users import invariants as breaks
 from tests.faults.users import play
@@ -277,3 +277,9 @@ def _messages() -> AbstractContextManager[None]:
 def _both(first: AbstractContextManager[None], second: AbstractContextManager[None]) -> Iterator[None]:
     with first, second:
         yield
+
+
+@mutant("a throttled row that gives up within two minutes", breaks.DEFECT, breaks.CODE, focus=THROTTLED)
+def _impatient() -> AbstractContextManager[None]:
+    """The tries of a row last for two minutes."""
+    return with_tries(7)

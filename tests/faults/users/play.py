@@ -15,6 +15,8 @@ from tests.faults.users.run import Run
 from tests.faults.users.schedule import Schedule
 
 _IMPATIENT = 0.5
+# Less than the pauses between the tries of a throttled state.
+_THROTTLED = 550
 _FILES_EXPIRE, _OLD_VERSIONS_EXPIRE, _REDRIVABLE, _EXECUTIONS_EXPIRE = 8, 1, 14, 90
 
 
@@ -46,6 +48,7 @@ def play(schedule: Schedule, focus: Focus | None = None) -> Outcome:
 
 
 def _live(run: Run) -> None:
+    run.may_throttle(_THROTTLED)
     run.spawn(run.first)
     for moment, work in run.plan.others:
         run.spawn(getattr(run, work), moment)

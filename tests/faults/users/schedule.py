@@ -43,7 +43,8 @@ PUBLISH_KINDS = {f.PUBLISH_FAILS: f.PUBLISH_KINDS[f.PUBLISH_FAILS]}
 KINDS = {
     kind: why
     for kind, why in shared.kinds(
-        CALL_KINDS, CONNECT_KINDS, USER_KINDS, PUT_KINDS, MAP_KINDS, PUBLISH_KINDS, shared.EVENT_KINDS
+        *(CALL_KINDS, CONNECT_KINDS, USER_KINDS, PUT_KINDS, MAP_KINDS, PUBLISH_KINDS, shared.EVENT_KINDS),
+        shared.ACCOUNT_KINDS,
     ).items()
     # User imports use neither transactions nor batches.
     if kind not in shared.TRANSACTION_KINDS | shared.READ_KINDS

@@ -235,6 +235,37 @@ def test_older_attempt_cannot_park(world: World) -> None:
     assert world.everything() == before
 
 
+def redriven(world: World) -> None:
+    """Call the waiting state of the second version in a redriven execution."""
+    world.running.wait(replace(world.waiting_task(2, "token"), redrive_count=1), world.machine, START)
+
+
+def test_redriven_version_runs_at_its_turn_and_does_not_wait(world: World) -> None:
+    world.publish(order())
+    world.publish(order(2))
+    before = world.everything()
+    with pytest.raises(StaleCommand, match="retry the command instead"):
+        redriven(world)
+    assert world.everything() == before
+    world.finish(1)
+    redriven(world)
+    world.finish(2)
+
+    assert world.machines.answered == {"token": "{}"}
+    assert world.gate().finished == 2
+
+
+def test_redriven_version_that_is_dead_stays_dead(world: World) -> None:
+    world.publish(order())
+    world.publish(order(2))
+    world.die(2)
+    world.finish(1)
+
+    with pytest.raises(StaleCommand):
+        redriven(world)
+    assert world.gate().blocked
+
+
 def test_tokens_do_not_outlive_their_version(world: World) -> None:
     world.publish(order())
     world.publish(order(2))

@@ -40,18 +40,20 @@ NAMES = list(STEP_NAMES)
 class Executions:
     """A Step Functions client that has the saga's execution and records started recoveries.
 
-    recovery: the status of an earlier recovery, or empty.
+    recovery: the status of an earlier recovery, or empty. redriven_at: when the saga's execution was redriven.
     """
 
     status: str
     recovery: str = ""
+    redriven_at: datetime | None = None
     started: list[str] = field(default_factory=list)
 
     def describe_execution(self, *, executionArn: str) -> Any:
         if not self.status:
             raise ClientError({"Error": {"Code": "ExecutionDoesNotExist"}}, "DescribeExecution")
         status = self.recovery if executionArn.startswith("recovery") else self.status
-        return {"status": status, "input": json.dumps(DOCUMENT)}
+        redriven = {"redriveDate": self.redriven_at} if self.redriven_at else {}
+        return {"status": status, "input": json.dumps(DOCUMENT), **redriven}
 
     def start_execution(self, *, name: str, **_: Any) -> None:
         if self.recovery:
@@ -206,7 +208,7 @@ def test_failure_reads_the_input_from_the_execution(
     assert desk.executions.started == [ORDER_ID]
 
 
-STOPPED = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT))
+STOPPED = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT), round(NOW.timestamp() * 1000))
 
 
 @pytest.mark.parametrize(("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("", False, [ORDER_ID])])
@@ -234,6 +236,17 @@ def test_stop_that_step_functions_does_not_show_yet_is_finalized_by_a_retry(
     desk.finalization.finalize_event(STOPPED, NOW)
 
     assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
+
+
+def test_stop_is_left_to_the_next_end_if_the_execution_was_redriven_since(after: Callable[[str], Desk]) -> None:
+    desk = after("RUNNING")
+    desk.executions.redriven_at = NOW
+
+    assert desk.finalization.finalize_event(STOPPED, NOW) is Finalized.NOT_YET
+    assert (desk.listed, desk.executions.started) == ((), [])
+    desk.executions.redriven_at = NOW - timedelta(seconds=1)
+    with pytest.raises(ExecutionRunning):
+        desk.finalization.finalize_event(STOPPED, NOW)
 
 
 def test_failed_order_is_recovered_and_logs_no_line(after: Callable[[str], Desk], confirmed: Any) -> None:
@@ -284,22 +297,25 @@ def test_sealed_records_keep_an_order_whose_row_is_lost(after: Callable[[str], D
     assert (desk.state, desk.executions.started) == (before, [])
 
 
+@pytest.mark.parametrize("interruption", ["backward", "hold"])
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "ABORTED", ""])
 @pytest.mark.parametrize(("lost", "outcome"), [(False, Finalized.YES), (True, Finalized.STANDING)])
 def test_reopened_row_is_confirmed_again_or_counted(
-    after: Callable[[str], Desk], *, lost: bool, outcome: Finalized
+    status: str, interruption: Any, *, lost: bool, outcome: Finalized
 ) -> None:
-    desk = after("SUCCEEDED")
+    """A machine that confirms its saga may be cut off afterwards."""
+    desk = Desk(Executions("SUCCEEDED"), saga=replace(ORDER_SAGA, on_interruption=interruption)).commit(*NAMES)
     table, key = desk.tables["OrdersTable"], {"order_id": {"S": ORDER_ID}}
     row = desk.client.get_item(TableName=table, Key=key)["Item"]
     desk.finalize()
-    for name in ("ProcessOrder", "ProcessPayment"):
-        desk.client.delete_item(TableName=desk.records, Key={"pk": {"S": f"{ORDER_ID}#{name}"}})
+    desk.lose("ProcessOrder", "ProcessPayment")
     desk.client.put_item(TableName=table, Item=row)
     if lost:
         desk.client.delete_item(TableName=desk.tables["PaymentsTable"], Key=key)
+    desk.executions.status = status
 
-    assert desk.finalize() is outcome
-    assert desk.state.status == ("New" if lost else "Confirmed")
+    assert desk.finalization.review(ORDER_ID, NOW) is outcome
+    assert (desk.state.status, desk.executions.started) == ("New" if lost else "Confirmed", [])
 
 
 def test_steps_never_called_by_a_failed_saga_are_barred() -> None:

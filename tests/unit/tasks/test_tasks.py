@@ -1,19 +1,21 @@
 """A task's life: attempts, late and repeated calls, ends from outside, alarms, retries."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from idempotency import BusinessError, StoreUnavailable
 from runtime.sweep import SweepUnfinished
+from tasks import finalizing
 from tasks.errors import AlertUnsent, InvalidTask, StaleTask, StillRunning
 from tasks.requests import ActionRequest, StateInput
 from tasks.running import Starting
 from tasks.state import CUT_OFF, Item, Status, Task, TaskKey
 from tasks.table import TasksTable
 from tasks.types import Run
-from tests.kit.commands import error
+from tests.kit.commands import START, error
 from tests.kit.tasks import LIMIT, TENANT, TIMEOUT, TaskWorld, Text
 
 COMPLETED, FAILED, PARTLY = Status.COMPLETED, Status.FAILED, Status.COMPLETED_WITH_FAILURES
@@ -177,6 +179,21 @@ def test_interrupted_task_lists_unfinished_items(world: TaskWorld) -> None:
     assert "died of Execution.ABORTED: 0002 TaskCutOff, 0003" in world.topic.messages[0]["content"]["error_message"]
     assert world.finish(key, died="Execution.ABORTED") is FAILED
     assert len(world.topic.messages) == 1
+
+
+def test_wait_for_an_invocation_asks_twice_if_the_task_was_redriven(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finalizing, "datetime", SimpleNamespace(now=lambda _: world.now))
+    monkeypatch.setattr(finalizing.time, "sleep", world.wait)
+    key = world.create("a", "b")
+    _die(world, key, 2)
+    asked: list[datetime] = []
+    status = world.finalization.finish_waiting(
+        key, 1, lambda: True, died=finalizing.death("Execution.ABORTED"), check=lambda: asked.append(world.now)
+    )
+
+    assert (status, asked) == (FAILED, [START, START + TIMEOUT])
 
 
 def test_only_the_execution_of_a_task_starts_it(world: TaskWorld) -> None:

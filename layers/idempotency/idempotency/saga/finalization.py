@@ -104,9 +104,9 @@ class Finalization:
             return Finalized.YES
         execution = SagaExecution(ended.name, ended.status, self._document(ended))
         finalized = self.finalize(execution, at, late=ended.status in INTERRUPTED)
-        if finalized is Finalized.NOT_YET:
+        if finalized is Finalized.NOT_YET and not self.executions.was_redriven(ended):
             # Otherwise, a late read would leave the undo to the sweep, which waits for the longest life of a saga.
-            raise ExecutionRunning(f"{self.saga.called(ended.name)}: its execution still runs, or runs again")
+            raise ExecutionRunning(f"{self.saga.called(ended.name)}: Step Functions does not show its end yet")
         return finalized
 
     def _as_it_is_now(self, saga_id: str) -> SagaExecution | None:
@@ -170,7 +170,8 @@ class Finalization:
         try:
             execution = self.executions.execution(saga_id)
         except ExecutionNotFound:
-            if self.reader.read(saga_id).status in (None, *self.saga.undecided):
+            state = self.reader.read(saga_id)
+            if state.status is None or (state.status in self.saga.undecided and not state.confirmed):
                 raise
             return self._undo(saga_id, None, at)
         return self.finalize(execution, at)
@@ -183,13 +184,19 @@ class Finalization:
             if not state.confirmed and (state.compensated or not state.all_standing):
                 # A stray compensation came first. The steps that it left must not stand alone.
                 return self._undo(saga_id, document, at)
-            if state.status not in (None, self.saga.confirmed):
-                if not state.all_standing:
-                    _logger.error("a saga that succeeded lacks rows", extra=self._fields(saga_id))
-                    return Finalized.STANDING
-                self._seal(saga_id, at, state.lost)
+            if self._confirm_again(saga_id, state, at) is Finalized.STANDING:
+                return Finalized.STANDING
         # Also for a saga that was confirmed before: the log line of the call that confirmed it may be lost.
         _logger.info("confirmed", extra=self._fields(saga_id))
+        return Finalized.YES
+
+    def _confirm_again(self, saga_id: str, state: SagaState, at: datetime) -> Finalized:
+        """Confirm the row of a saga that has succeeded, if an operator has put it back as it was before."""
+        if state.status not in (None, self.saga.confirmed):
+            if not state.all_standing:
+                _logger.error("a saga that succeeded lacks rows", extra=self._fields(saga_id))
+                return Finalized.STANDING
+            self._seal(saga_id, at, state.lost)
         return Finalized.YES
 
     def _seal(self, saga_id: str, at: datetime, lost: Collection[SagaStep] = ()) -> None:
@@ -203,7 +210,9 @@ class Finalization:
         request = self._request(document)
         for _ in range(_ROUNDS):
             state = self._read(saga_id, at)
-            if state.confirmed or (state.untouched and request is None):
+            if state.confirmed:
+                return self._confirm_again(saga_id, state, at)
+            if state.untouched and request is None:
                 return Finalized.YES
             if late and state.all_standing and (execution := self._as_it_is_now(saga_id)):
                 return self.finalize(execution, at)
@@ -261,7 +270,9 @@ class Finalization:
         if state.compensated and not state.confirmed:
             # The operator chose to go backward, or a stray compensation has barred the way forward.
             return self._undo(saga_id, document, at)
-        if state.confirmed or not state.standing:
+        if state.confirmed:
+            return self._confirm_again(saga_id, state, at)
+        if not state.standing:
             return Finalized.YES
         if late and state.all_standing and (execution := self._as_it_is_now(saga_id)):
             return self.finalize(execution, at)

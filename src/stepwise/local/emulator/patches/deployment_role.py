@@ -3,6 +3,8 @@
 1. A stack keeps its role (`RoleARN`), also for its nested stacks. The caller must be allowed to pass it.
 2. Each resource is created, updated and deleted only if IAM allows the role, or without one the caller, what
    CloudFormation needs for that (`stepwise.local.permissions`). Otherwise it fails, with the reason that AWS gives.
+3. A call that names a change set by its ARN alone is checked on the stack of that change set, as AWS does; MiniStack
+   checks it on no resource.
 """
 
 import re
@@ -25,8 +27,10 @@ class AccessDenied(Exception):
 
 def apply() -> None:
     """Patch the loaded MiniStack modules."""
+    from ministack.core import iam_actions
     from ministack.services.cloudformation import handlers, provisioners, stacks
 
+    iam_actions.extract_resource_arn = _naming_the_stack(iam_actions.extract_resource_arn)
     for action in ("CreateStack", "UpdateStack", "DeleteStack", "CreateChangeSet", "ExecuteChangeSet"):
         handlers._ACTION_HANDLERS[action] = _noting(handlers._ACTION_HANDLERS[action])
     delete = provisioners._delete_resource
@@ -35,6 +39,22 @@ def apply() -> None:
         module._provision_resource = _allowed_create(module._provision_resource, delete)
         module._update_resource = _allowed_update(module._update_resource)
         module._delete_resource = _allowed_delete(module._delete_resource)
+
+
+def _naming_the_stack(extract: Callable[..., str]) -> Callable[..., str]:
+    def extract_resource_arn(
+        service: str, method: str, path: str, headers: Any, body: bytes, query: Mapping[str, Any], *more: Any
+    ) -> str:
+        from ministack.services.cloudformation import _change_sets
+
+        arn = extract(service, method, path, headers, body, query, *more)
+        if service != "cloudformation" or arn != "*":
+            return arn
+        named = query.get("ChangeSetName") or ""
+        found = _change_sets.get(named[0] if isinstance(named, list) else named)
+        return str(found["StackId"]) if found else arn
+
+    return extract_resource_arn
 
 
 def _noting(handle: Callable[[dict[str, Any]], Answer]) -> Callable[[dict[str, Any]], Answer]:
