@@ -46,6 +46,8 @@ _NOT_ACTIONS = {
 _NEVER = {"iam:DeleteRolePermissionsBoundary"}
 _SERVICES = {"ApiGatewayV2": "apigateway", "StepFunctions": "states"}
 _ALL = "*"
+# CreateDeployment needs them as well: the schema of a deployment group has them, that of an alias does not.
+_REVISIONS = ("codedeploy:GetApplicationRevision", "codedeploy:RegisterApplicationRevision")
 _API_LOGS = "ops.apigateway.amazonaws.com"
 _LOG_DELIVERY = (
     "logs:CreateLogDelivery",
@@ -192,6 +194,7 @@ _TYPES = {
     "AWS::Lambda::Alias": _Type(
         _FUNCTION.arns,
         {
+            "codedeploy:*ApplicationRevision": _CODEDEPLOY + "application:{ApplicationName}",
             "codedeploy:GetDeploymentConfig": _CODEDEPLOY + "deploymentconfig:CodeDeployDefault",
             "codedeploy:*": _CODEDEPLOY + "deploymentgroup:{ApplicationName}/{DeploymentGroupName}",
         },
@@ -199,6 +202,7 @@ _TYPES = {
             "CodeDeployLambdaAliasUpdate": "codedeploy:*",
             "ProvisionedConcurrencyConfig": "lambda:*ProvisionedConcurrencyConfig",
         },
+        {"CodeDeployLambdaAliasUpdate": _REVISIONS},
     ),
     "AWS::Lambda::EventInvokeConfig": _FUNCTION,
     "AWS::Lambda::EventSourceMapping": _Type(
