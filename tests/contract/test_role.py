@@ -166,6 +166,14 @@ def test_role_that_shifts_traffic_may_register_revisions() -> None:
         assert evaluate(context(Permission(action, application)), policy).decision == "Allow"
 
 
+def test_reading_a_mapping_depends_on_no_function() -> None:
+    """A mapping that has been deleted has none, and CloudFormation reads it until it is gone."""
+    conditional = [one for one in statements(LONG) if "lambda:FunctionArn" in json.dumps(one.get("Condition", {}))]
+
+    assert conditional
+    assert {action for one in conditional for action in listed(one["Action"]) if ":Get" in action} == set()
+
+
 def test_no_grant_is_wider_than_iam_allows() -> None:
     for one in statements(LONG):
         for action in listed(one["Action"]):

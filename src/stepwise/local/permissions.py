@@ -68,7 +68,8 @@ _CONTEXT = {
     "iam:PutRolePermissionsBoundary": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
     "kms:Decrypt": {"kms:ViaService": "states.{region}.amazonaws.com"},
     "kms:GenerateDataKey": {"kms:ViaService": "states.{region}.amazonaws.com"},
-    "lambda:*EventSourceMapping": {
+    # CloudFormation gets a mapping until it is gone. Then there is no function.
+    "lambda:[!G]*EventSourceMapping": {
         "lambda:FunctionArn": "arn:{partition}:lambda:{region}:{account}:function:{function}"
     },
 }
