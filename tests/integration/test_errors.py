@@ -33,6 +33,6 @@ def test_throttled_function_is_retried_and_then_compensated(
 ) -> None:
     with no_concurrency(stack, resources, "ProcessPayment"):
         saga = run(order)
-    assert saga.visit("ProcessPayment").errors == ["Lambda.TooManyRequestsException"] * 8
+    assert saga.visit("ProcessPayment").errors == ["Lambda.TooManyRequestsException"] * 15
     assert saga.view.order is not None
     assert saga.view.order["status"] == "Pending"
