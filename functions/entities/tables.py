@@ -256,9 +256,13 @@ class Rows:
         return {"Put": {**put, "Item": change.row(at)}}
 
     def history(self, change: Change) -> list[Action]:
-        """Copy the replaced row, if there is one."""
+        """Copy the replaced row, if there is one. After a restore of the data alone, the history may have it."""
         copy = change.copy()
-        return [{"Put": {**conditional_put(self.tables.history, {}, NEW, {}), "Item": copy}}] if copy else []
+        if copy is None:
+            return []
+        same = {"copied": copy["updated_at"]["S"]}
+        put = conditional_put(self.tables.history, {}, f"{NEW} OR #updated_at = :copied", same)
+        return [{"Put": {**put, "Item": copy}}]
 
     def _gate(self, key: Key, condition: str, **parts: Any) -> Action:
         return {"Update": conditional_update(self.tables.gates, key.row, condition=condition, **parts)}

@@ -9,13 +9,17 @@ from .validation import parser
 
 
 class Ended(Struct, frozen=True, rename="camel"):
-    """The `detail` of an event *Step Functions Execution Status Change*. input: as JSON; None if it is left out."""
+    """The `detail` of an event *Step Functions Execution Status Change*.
+
+    input: as JSON; None if it is left out. stop_date: when it ended, in milliseconds since 1970.
+    """
 
     name: str
     status: str
     execution_arn: str
     state_machine_arn: str
     input: str | None = None
+    stop_date: int | None = None
 
 
 def detail_parser[E: Ended](kind: type[E]) -> Callable[[Any], E]:

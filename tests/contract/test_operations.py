@@ -185,9 +185,8 @@ def test_no_order_event_is_kept_with_its_payment_token() -> None:
 
     assert "FinalizeOrderFunctionSagaEnded" not in RULES
     assert "tok_visa" in event["detail"]["input"]
-    assert rule.delivered(event) == {
-        "detail": {name: event["detail"][name] for name in ("executionArn", "name", "stateMachineArn", "status")}
-    }
+    wanted = ("executionArn", "name", "stateMachineArn", "status", "stopDate")
+    assert rule.delivered(event) == {"detail": {name: event["detail"][name] for name in wanted}}
 
 
 @each("machine", PUBLISHING)

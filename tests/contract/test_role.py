@@ -193,6 +193,17 @@ def test_policy_fits_into_iam(policy: str) -> None:
     assert len(json.dumps(document, separators=(",", ":"))) <= MAX_CHARACTERS
 
 
+@pytest.mark.parametrize(
+    ("stack", "allowed"), [(LONG, True), ("deploys", True), ("deploy", False), ("deploy-deploy", False)]
+)
+def test_role_matches_no_pattern_of_its_stack(stack: str, allowed: bool) -> None:
+    """Otherwise it may change itself."""
+    pattern = ROLE["Parameters"]["RootStackName"]["AllowedPattern"]
+
+    assert bool(re.fullmatch(pattern, stack)) is allowed
+    assert allowed is not f"deploy-{stack}".startswith(f"{stack}-")
+
+
 def test_name_of_the_role_fits_into_iam() -> None:
     name = Resolver.to(ROLE, REGION, ACCOUNT, "any", {"RootStackName": LONG}).name("DeploymentRole")
 

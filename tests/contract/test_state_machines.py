@@ -63,7 +63,7 @@ STATE_CONTEXT = {
 }
 INIT_SECONDS = 10
 # Seconds; docs/scale.md, Outages.
-THROTTLED_SECONDS = 600
+THROTTLED_SECONDS = 360
 # A version waits until its predecessors have finished.
 WITHOUT_TIMEOUT = {"Command"}
 # Notices that do not always go to the alerts, and their possible topics.

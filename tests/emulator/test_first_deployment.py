@@ -94,7 +94,7 @@ class Application:
         return described()
 
     def left(self) -> dict[str, list[str]]:
-        """What exists, by kind."""
+        """Everything that exists, by kind."""
         client = self.account.client
         stacks = client("cloudformation").list_stacks()["StackSummaries"]
         found = {

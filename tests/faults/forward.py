@@ -31,10 +31,11 @@ def forward(scenario: Scenario) -> tuple[list[str], list[str]]:
             _forget_saga()
 
 
-def redriven(scenario: Scenario, machine: str, *, late: bool) -> tuple[list[str], list[str]]:
+def redriven(scenario: Scenario, machine: str, *, late: bool, meanwhile: bool = False) -> tuple[list[str], list[str]]:
     """Stop an execution as the scenario says, and redrive it. Returns broken invariants, and the trace.
 
     late: the event of its end was handled before the redrive; otherwise only after the execution has succeeded.
+    meanwhile: the event also arrives while the redriven execution runs, and must not fail.
     """
     redriving.take_hold()
     run = new_run(engine(), scenario)
@@ -43,14 +44,16 @@ def redriven(scenario: Scenario, machine: str, *, late: bool) -> tuple[list[str]
         run.run_saga(run.document)
         if late or machine == RECOVERY:
             run.deliver()
-        redriving.redrive({"executionArn": engine().execution(machine, run.order_id)["executionArn"]})
+        arn = engine().execution(machine, run.order_id)["executionArn"]
+        redriving.redrive({"executionArn": arn}, run.deliver if meanwhile else lambda: None)
+        lost = ["an event of the redriven execution was lost"] if run.undelivered else []
         run.calm_down()
         run.deliver()
         run.sweep()
         confirmed = rows.read(engine(), run)[run.order_id].status == SUBJECT.saga.confirmed
         # A prompt redrive completes the saga, and reports its success; later, the saga stays undone.
         wrong = [f"the saga is confirmed: {confirmed}"] if confirmed == (late or machine == RECOVERY) else []
-        return [*wrong, *_judged(run)], run.trace
+        return [*lost, *wrong, *_judged(run)], run.trace
     finally:
         clear(engine(), run)
 

@@ -26,15 +26,29 @@ def take_hold() -> None:
 
 def _knowing_redrives(handle: Callable[..., Awaitable[Answer]]) -> Callable[..., Awaitable[Answer]]:
     async def handle_request(method: str, path: str, headers: dict[str, str], body: bytes, query: Any) -> Answer:
-        if headers.get("x-amz-target", "").endswith(".RedriveExecution"):
+        target = headers.get("x-amz-target", "").rpartition(".")[2]
+        if target == "RedriveExecution":
             return redrive(json.loads(body))
-        return await handle(method, path, headers, body, query)
+        answer = await handle(method, path, headers, body, query)
+        return _described(json.loads(body)["executionArn"], answer) if target == "DescribeExecution" else answer
 
     return handle_request
 
 
-def redrive(request: dict[str, Any]) -> Answer:
-    """Start the execution again, in another thread."""
+def _described(arn: str, answer: Answer) -> Answer:
+    """Add when an execution was redriven."""
+    at = stepfunctions._executions.get(arn, {}).get("redriveDate")
+    status, _, body = answer
+    if not at or status != 200:
+        return answer
+    described: Answer = stepfunctions._finalize_response(
+        stepfunctions.json_response({**json.loads(body), "redriveDate": at})
+    )
+    return described
+
+
+def redrive(request: dict[str, Any], meanwhile: Callable[[], None] = lambda: None) -> Answer:
+    """Start the execution again, in another thread. meanwhile: what happens before it enters a state."""
     execution = stepfunctions._executions.get(request.get("executionArn"))
     if execution is None:
         return _refusal("ExecutionDoesNotExist", f"Execution {request.get('executionArn')} not found")
@@ -47,10 +61,11 @@ def redrive(request: dict[str, Any]) -> Answer:
     entered = [one for one in found if one and one["name"] in states]
     # The stopped thread may still be waiting: it looks at its own record, which stays ended.
     execution = {**execution, "events": [*execution["events"]], "status": "RUNNING"}
-    execution |= {"stopDate": None, "error": None, "cause": None}
+    execution |= {"stopDate": None, "error": None, "cause": None, "redriveDate": at}
     stepfunctions._executions[request["executionArn"]] = execution
     stepfunctions._add_event(execution, "ExecutionRedriven", {"executionRedrivenEventDetails": {"redriveCount": 1}})
     stepfunctions._emit_execution_status_event(execution)
+    meanwhile()
     run = contextvars.copy_context().run
     stepfunctions.threading.Thread(target=run, args=(_run, execution, entered[-1:]), daemon=True).start()
     answer: Answer = stepfunctions._finalize_response(stepfunctions.json_response({"redriveDate": at}))

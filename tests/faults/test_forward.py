@@ -43,6 +43,13 @@ def test_a_redriven_saga_is_whole_or_undone(workers: Workers, scenario: Scenario
     assert broken == [], "\n".join(trace)
 
 
+@pytest.mark.parametrize("scenario", [one for one in ENDED if one.faults[0].at == SUBJECT.notice], ids=str)
+def test_event_of_an_end_before_a_redrive_does_not_fail(workers: Workers, scenario: Scenario) -> None:
+    broken, trace = workers.pool.submit(redriven, scenario, SAGA, late=False, meanwhile=True).result()
+
+    assert broken == [], "\n".join(trace)
+
+
 @pytest.mark.parametrize("kind", STOPS)
 @pytest.mark.parametrize("state", SUBJECT.saga.compensations)
 def test_a_redriven_recovery_undoes_the_rest(workers: Workers, state: str, kind: str) -> None:

@@ -128,22 +128,6 @@ def test_aborted_application_has_failed(stack: Stack, submitted: dict[str, Any])
     assert_nothing_stands(stack, submitted[ABORTED])
 
 
-def test_abort_during_account_setup_leaves_all_of_it_or_nothing(stack: Stack, run: str) -> None:
-    application = document(run, "cut")
-    upload(stack, application)
-    applications.submit(stack, application)
-    own, setup = application["application_id"], execution(stack, application["application_id"], "AccountSetup")
-    eventually(lambda: execution_status(stack, setup) != "")
-    stack.stepfunctions.stop_execution(executionArn=execution(stack, own))
-
-    eventually(lambda: applications.view(stack, own).decided)
-    if applications.view(stack, own).status == "APPROVED":
-        assert_opened(stack, application)
-    else:
-        eventually(lambda: of(stack, application, "CustomersTable") == [])
-        assert_nothing_stands(stack, application)
-
-
 def test_histories_hold_only_codes_and_ids(stack: Stack, submitted: dict[str, Any]) -> None:
     pages = stack.stepfunctions.get_paginator("get_execution_history")
     for application in submitted.values():

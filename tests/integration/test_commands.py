@@ -11,8 +11,8 @@ import pytest
 
 from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import RUN
-from tests.kit.deployed_commands import Refused, Versions, call
-from tests.kit.injection import Resources, denied, eventually, no_concurrency, status_events_lost, through_proxy
+from tests.kit.deployed_commands import Refused, Versions
+from tests.kit.injection import Resources, denied, eventually, no_concurrency, through_proxy
 
 pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
 
@@ -117,33 +117,6 @@ def test_dead_version_is_listed_by_its_event_and_can_be_retried(key: Versions, r
     key.reaches(2)
     assert int(key.row(1)["attempt"]) == 2
     assert (key.data["version"], key.history, key.dead) == (2, [1], set())
-
-
-def test_dead_version_whose_event_is_lost_is_found_by_the_sweep(key: Versions, resources: Resources) -> None:
-    with status_events_lost(key.stack, resources, "CommandEndedFunctionEnded"), running_version(key, resources):
-        key.stop(1)
-        key.ended(1)
-        call(key.stack, "SweepCommands", {})
-        assert key.blocked
-
-    key.decide("RetryCommand")
-    key.reaches(1)
-
-
-def test_stopped_waiting_version_blocks_only_its_own_turn(key: Versions, resources: Resources) -> None:
-    with running_version(key, resources):
-        key.publish(2)
-        key.publish(3)
-        key.waits(2)
-        key.stop(2)
-        eventually(lambda: key.dead == {2}, seconds=300)
-        assert not key.blocked
-    key.reaches(1)
-    assert key.blocked
-
-    key.decide("SkipCommand", reason="never wanted")
-    key.reaches(3)
-    assert (key.row(2)["status"], key.data["version"], key.history) == ("finish:SKIPPED", 3, [1])
 
 
 def test_failing_target_blocks_its_key_until_it_is_retried(

@@ -79,7 +79,7 @@ def test_page_leads_to_a_stack_and_back_to_nothing(account: Account, checkout: P
 
 
 def left(account: Account) -> list[Any]:
-    """What remains of the stack."""
+    """Resources of the stack that remain, by name."""
     stacks = account.client("cloudformation").list_stacks()["StackSummaries"]
     tables = account.client("dynamodb").list_tables()["TableNames"]
     machines = account.client("stepfunctions").list_state_machines()["stateMachines"]

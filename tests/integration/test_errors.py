@@ -7,6 +7,8 @@ import pytest
 from stepwise.operations.stack import Stack
 from tests.kit.injection import BROKEN, CONFLICT, THROTTLED, Answer, Resources, no_concurrency, through_proxy
 from tests.kit.local_stack import Document, Saga
+from tests.kit.machine import MACHINES, retries
+from tests.kit.machine import THROTTLED as THROTTLED_FUNCTION
 
 type Run = Callable[..., Saga]
 
@@ -33,6 +35,7 @@ def test_throttled_function_is_retried_and_then_compensated(
 ) -> None:
     with no_concurrency(stack, resources, "ProcessPayment"):
         saga = run(order)
-    assert saga.visit("ProcessPayment").errors == ["Lambda.TooManyRequestsException"] * 15
+    attempts = 1 + retries(MACHINES["OrderSaga"].states["ProcessPayment"], THROTTLED_FUNCTION)
+    assert saga.visit("ProcessPayment").errors == [THROTTLED_FUNCTION] * attempts
     assert saga.view.order is not None
     assert saga.view.order["status"] == "Pending"

@@ -66,7 +66,7 @@ def failing(built: Path) -> Path:
 
 
 def left(account: Account) -> dict[str, list[str]]:
-    """What exists besides sam's own bucket, by kind."""
+    """Everything besides sam's own bucket, by kind."""
 
     def listed(service: str, operation: str, list_of: str, name: str) -> list[str]:
         pages = account.client(service).get_paginator(operation).paginate()
@@ -105,7 +105,7 @@ def status(running: emulator.Emulator) -> tuple[int, Any]:
 
 @pytest.fixture(scope="module")
 def failed(running: emulator.Emulator, sam: Sam, failing: Path) -> dict[str, list[str]]:
-    """What a failed first deployment leaves."""
+    """Remains of a failed first deployment."""
     ran = sam(failing)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     return left(Account(running.endpoint))

@@ -1,7 +1,6 @@
 """`stepwise import` as a person runs it, and its progress."""
 
 import os
-import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +9,7 @@ import pytest
 
 from stepwise.local.emulator import emulator
 from stepwise.local.simulators.connect.remote_control import RemoteControl
-from stepwise.operations.stack import Stack
-from tests.kit.injection import Resources, eventually, no_concurrency
-from tests.kit.user_imports import HEADER, Imports, Person, all_usernames, created, csv_file, people
+from tests.kit.user_imports import HEADER, Person, all_usernames, csv_file, people
 
 type Import = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -72,28 +69,6 @@ def test_cp932_file_is_rejected_with_the_encoding_to_pass(stepwise_import: Impor
     assert ended.returncode == 0, ended.stderr
 
 
-def test_two_files_of_one_day_have_a_result_each(stepwise_import: Import, imports: Imports, tmp_path: Path) -> None:
-    keys = []
-    for name in ("staff", "others"):
-        file = tmp_path / f"{name}.csv"
-        file.write_text(csv_file(people(1)))
-        ended = stepwise_import(str(file))
-        keys += re.findall(r"(manual/\S*UserCreateResult_[0-9]{8}\.csv)", ended.stdout.partition("s3://")[2])
-
-    assert [key.split("/")[1] for key in keys] == ["staff", "others"]
-    assert all(imports.exists(key) for key in keys)
-
-
-def test_validation_creates_nothing(stepwise_import: Import, simulator: RemoteControl, tmp_path: Path) -> None:
-    file = tmp_path / "staff.csv"
-    file.write_text(csv_file(people(2)))
-    ended = stepwise_import(str(file), "--validate-only")
-
-    assert ended.returncode == 0, ended.stderr
-    assert "valid" in ended.stdout
-    assert simulator.requests() == []
-
-
 def test_failed_import_says_why(stepwise_import: Import, tmp_path: Path) -> None:
     file = tmp_path / "staff.csv"
     file.write_text(HEADER.replace(",", ";"))
@@ -105,34 +80,3 @@ def test_failed_import_says_why(stepwise_import: Import, tmp_path: Path) -> None
     assert "ImportFailed: InvalidHeader: the first line does not name" in wrong_file.stderr
     assert "InvalidImport: instance_id: " in wrong_instance.stderr
     assert stepwise_import(str(tmp_path / "none.csv")).returncode == 2
-
-
-def test_retry_of_failed_rows_creates_no_duplicates(
-    stepwise_import: Import,
-    imports: Imports,
-    simulator: RemoteControl,
-    stack: Stack,
-    resources: Resources,
-    tmp_path: Path,
-) -> None:
-    persons = people(2)
-    key, result = "TestFile_20260315.csv", "UserCreateResult_20260315.csv"
-    with no_concurrency(stack, resources, "RegisterResult"):
-        imports.upload(csv_file(persons), key)
-        eventually(lambda: name_of_upload(stack) != "", seconds=300)
-        broken = imports.wait(name_of_upload(stack), key)
-    # Its name has no date, so the file counts as today's, and its key differs from the upload's.
-    file = tmp_path / "staff.csv"
-    file.write_text(csv_file(persons))
-    again = stepwise_import(str(file), "--retry-of", result)
-
-    assert broken.codes == ["NotRegistered"] * 2
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert imports.text(result).count("Success") == 2
-    assert created(simulator) == 2
-
-
-def name_of_upload(stack: Stack) -> str:
-    """The name of the execution started by the upload; "" before that."""
-    started = stack.stepfunctions.list_executions(stateMachineArn=stack.outputs["UserImportArn"])["executions"]
-    return next((one["name"] for one in started if one["name"].startswith("upload-20260315-")), "")

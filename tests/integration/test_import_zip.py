@@ -112,23 +112,6 @@ def test_stopped_child_ends_its_zip(stack: Stack, resources: Resources) -> None:
     assert made.execution["status"] in {"RUNNING", "SUCCEEDED"}
 
 
-def test_zip_whose_machine_is_stopped_ends_after_its_children(stack: Stack, resources: Resources) -> None:
-    """Its children continue; no other starts. The event comes too early, so the sweep ends the ZIP."""
-    with held(stack, resources):
-        files = archive(File(b"a.csv", csv(*codes(2))), File(b"b.csv", csv(*codes(2))))
-        made = Zip.of(stack, RUN, files, options={"parallel": 1})
-        made.waits_for(1)
-        stack.stepfunctions.stop_execution(executionArn=made.arn)
-        sweep(stack)
-        assert made.row["status"] == "PROCESSING"
-    assert made.child_ends(1)["status"] == "COMPLETED"
-    sweep(stack)
-    row = made.ends()
-
-    assert (row["status"], row["succeeded_rows"], row["error"]["code"]) == ("COMPLETED_WITH_FAILURES", 2, "Stopped")
-    assert made.children == [f"{made.import_id}-0001"]
-
-
 def test_stopping_a_zip_stops_its_children(stack: Stack, resources: Resources) -> None:
     with held(stack, resources):
         made = Zip.of(stack, RUN, archive(File(b"a.csv", csv(*codes(1)))))

@@ -1,8 +1,6 @@
 """Imports on the running stack: both modes, refusals, retries, stops, uploads."""
 
-import csv
 import hashlib
-import io
 import json
 import uuid
 
@@ -16,8 +14,6 @@ from tests.kit.injection import Resources, eventually, no_concurrency
 
 pytestmark = pytest.mark.local_only("publish versions, whose keys nothing may remove")
 
-_ALONE = {"max_concurrency": 1}
-
 
 @pytest.fixture
 def products(stack: Stack) -> ProductImports:
@@ -27,11 +23,6 @@ def products(stack: Stack) -> ProductImports:
 
 def error_of(row: Row) -> tuple[str, str]:
     return row["error"]["code"], row["error"]["column"]
-
-
-def failures(text: str) -> list[tuple[str, ...]]:
-    """Row, code and column of failed.csv."""
-    return [tuple(row[:3]) for row in list(csv.reader(io.StringIO(text)))[1:]]
 
 
 def test_small_file_is_imported_directly(products: ProductImports) -> None:
@@ -72,21 +63,6 @@ def test_large_file_is_imported_in_batches(products: ProductImports) -> None:
     failed = products.result(answer["import_id"], "failed")
     assert [int(row["row"]) for row in failed] == list(range(50, 1501, 100))
     assert len(products.result(answer["import_id"], "succeeded")) == 1485
-
-
-def test_step_function_import_follows_the_same_rules(products: ProductImports) -> None:
-    rows = [product(1), product(2, price="-1"), product(3), product(3), product(4, category="")]
-    import_id = products.start(csv_text(rows), processing_mode="STEP_FUNCTION")
-    row = products.ended(import_id)
-
-    assert (row["status"], counts(row)) == ("COMPLETED_WITH_FAILURES", (5, 1, 4, 0))
-    assert failures(products.result_text(import_id, "failed")) == [
-        ("2", "OutOfRange", "price"),
-        ("3", "DuplicateKey", "code"),
-        ("4", "DuplicateKey", "code"),
-        ("5", "Required", "category"),
-    ]
-    assert products.data("p000003") is None
 
 
 @pytest.mark.parametrize("mode", ["DIRECT", "STEP_FUNCTION"])
@@ -137,33 +113,6 @@ def test_failed_rows_are_corrected_and_retried(products: ProductImports) -> None
     assert data
     assert (data["name"], data["version"]) == ("=1+1", 1)
     assert [row["row"] for row in products.result(retry["import_id"], "succeeded")] == ["2", "3"]
-
-
-def test_retry_without_a_key_runs_only_failed_rows(products: ProductImports) -> None:
-    first = products.start(csv_text([product(1), product(2, price="x")]))
-    again = products.ended(products.create(retry_of=first)["import_id"])
-
-    data = products.data("p000001")
-    assert data
-    assert (data["version"], counts(again)) == (1, (2, 1, 1, 0))
-
-
-def test_stopped_import_keeps_stored_rows_and_names_the_rest(products: ProductImports) -> None:
-    import_id = products.start(csv_text(map(product, range(1, 401))), processing_mode="STEP_FUNCTION", options=_ALONE)
-    eventually(lambda: products.row(import_id)["succeeded_rows"] > 0, seconds=200)
-    call(products.stack, "StopImport", {"tenant_code": products.tenant, "import_id": import_id, "by": "operator"})
-    row = products.ended(import_id, seconds=200)
-    succeeded, unprocessed = (products.result(import_id, name) for name in ("succeeded", "unprocessed"))
-
-    assert row["status"] == "COMPLETED_WITH_FAILURES"
-    assert row["unprocessed_rows"] == len(unprocessed) > 0
-    assert [int(one["row"]) for one in succeeded + unprocessed] == list(range(1, 401))
-    stored = [number for number in range(1, 401) if products.data(f"p{number:06}")]
-    assert [int(one["row"]) for one in succeeded] == stored
-
-    retry = products.ended(products.create(retry_of=import_id, processing_mode="DIRECT")["import_id"])
-    assert counts(retry) == (400, 400, 0, 0)
-    assert {products.data(f"p{number:06}")["version"] for number in range(1, 401)} == {1}  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", ["products.csv", "PRODUCTS.CSV"])

@@ -159,32 +159,3 @@ def test_ctrl_c_says_how_to_resume_and_a_stopped_import_says_who_stopped_it(
     assert re.search(rf"unprocessed\b.*\b{row['unprocessed_rows']:,}\b", ended.stdout, re.DOTALL)
     assert row["unprocessed_rows"] > 0
     assert twice.stderr.startswith("ImportEnded: ")
-
-
-UNKNOWN = "t1/00000000000000000000000000000000"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["show", "t1"], 2, "InvalidImport: import: must be TENANT_CODE/IMPORT_ID"),
-        (["show", "t1/x"], 2, "InvalidImport: import_id: "),
-        (["follow", UNKNOWN], 3, "ImportNotFound: "),
-        (["stop", UNKNOWN, "--yes"], 3, "ImportNotFound: "),
-        (["retry", "--of", UNKNOWN], 2, "InvalidImport: retry_of: "),
-        (["create", "no.csv", "--tenant", "t1", "--type", "PRODUCT"], 2, "no.csv"),
-        (["create", "Makefile", "--tenant", "t1", "--type", "PRODUCT"], 2, "InvalidImport: file: "),
-        (["create", "--key", "no.csv", "--tenant", "t1", "--type", "PRODUCT"], 2, "InvalidImport: key: "),
-        (["create", "--key", "a.csv", "--tenant", "t 1", "--type", "PRODUCT"], 2, "InvalidImport: tenant_code: "),
-        (["create", "--key", "a.csv", "--tenant", "t1", "--type", "NOPE"], 2, "InvalidImport: type: "),
-        (["create", "--tenant", "t1", "--type", "PRODUCT"], 2, "pass either FILE or --key"),
-        (["create", "Makefile", "--save", "/no/folder", "--tenant", "t1", "--type", "X"], 2, "/no/folder"),
-    ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
-)
-def test_wrong_call_names_the_field(stepwise: CommandLine, arguments: list[str], code: int, says: str) -> None:
-    refused = stepwise("imports", *arguments)
-
-    assert refused.returncode == code
-    assert says in refused.stderr
-    assert "Traceback" not in refused.stderr

@@ -4,20 +4,16 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from idempotency import LeaseStore
 from jobs.requests import parse_job
-from jobs.running import RUN_JOB
 from stepwise.operations.stack import Row, Stack
 from tests.kit.belongings import OBJECTS, RUN, Belongings
 from tests.kit.injection import Resources, eventually
 from tests.kit.local_stack import Invocation
 
-WARNING = "lambdaが多重起動したため処理を終了しました。"
 CONTENT = b"one\ntwo\nthree"
 
 type Invoke = Callable[[str, Any], Invocation]
@@ -58,14 +54,6 @@ def status(stack: Stack, job_id: str) -> object:
     return row["status"] if row else None
 
 
-def warnings(stack: Stack, resources: Resources) -> int:
-    """The number of duplicate starts in RunJob's log."""
-    group = resources["RunJobLogGroup"]
-    pages = stack.client("logs").get_paginator("filter_log_events").paginate(logGroupName=group)
-    messages = [event["message"] for page in pages for event in page["events"]]
-    return sum(WARNING in message for message in messages)
-
-
 def test_job_records_the_content_of_the_object(
     stack: Stack, invoke: Invoke, put: Callable[[bytes], str], job_id: str
 ) -> None:
@@ -86,23 +74,6 @@ def test_duplicate_gets_the_result_without_reading(
     stack.client("s3").delete_object(Bucket=bucket, Key=key)
 
     assert invoke("RunJob", request).result == first.result
-
-
-def test_concurrent_duplicate_warns_and_returns(
-    stack: Stack, resources: Resources, invoke: Invoke, put: Callable[[bytes], str], job_id: str
-) -> None:
-    request = {"JobId": job_id, "ObjKey": put(CONTENT)}
-    bucket, _, key = request["ObjKey"].partition("/")
-    payload = {"job_id": job_id, "bucket": bucket, "key": key, "version_id": None}
-    leases = LeaseStore(stack.dynamodb, stack.outputs["IdempotencyTable"])
-    before = warnings(stack, resources)
-    with leases.lease(RUN_JOB, job_id, payload, deadline=datetime.now(UTC) + timedelta(minutes=1)) as lease:
-        duplicate = invoke("RunJob", request)
-        assert (duplicate.error, duplicate.result) == (None, None)
-        lease.complete({"by": "the other"})
-
-    eventually(lambda: warnings(stack, resources) == before + 1)
-    assert invoke("RunJob", request).result == {"by": "the other"}
 
 
 def test_uploaded_object_starts_its_job(stack: Stack, put: Callable[[bytes], str]) -> None:

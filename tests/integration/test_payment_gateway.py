@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -22,7 +21,6 @@ from stepwise.local.simulators.payment_gateway.faults import (
     AnswerLost,
     AnyFault,
     Injection,
-    SlowWorking,
 )
 from stepwise.local.simulators.payment_gateway.server import GatewayServer
 from stepwise.operations import orders, work
@@ -37,8 +35,6 @@ from tests.kit.project import ROOT
 type Run = Callable[..., Saga]
 
 NAME = "stepwise-gateway"
-# Longer than a charge's timeout, and all lookups on a busy machine.
-TOO_LONG = 12_000
 
 
 @pytest.fixture(scope="module")
@@ -156,18 +152,6 @@ def test_declined_card_is_charged_once(run: Run, stack: Stack, gateway: GatewayC
     assert _charge(stack, order) not in work.operations(stack).listed()
 
 
-def test_overdue_charge_is_cancelled(
-    run: Run, stack: Stack, gateway: GatewayClient, order: Document, ordered: Callable[..., None]
-) -> None:
-    ordered(SlowWorking(ms=TOO_LONG), on="charge")
-    saga = run(order)
-    assert saga.visit("ProcessPayment").errors == ["GatewayUnavailable"] * 5
-    assert _finalized(stack, gateway, order) == ("Pending", [])
-    assert _requests(gateway, order) == {"charge": 1, "lookup": 4, "cancel": 1}
-    assert _charge(stack, order).status == "UNKNOWN"
-    assert _charge(stack, order) not in work.listed(stack)
-
-
 def test_order_is_undone_once_the_gateway_is_back(
     run: Run, stack: Stack, resources: Resources, gateway: GatewayClient, order: Document
 ) -> None:
@@ -228,37 +212,6 @@ def test_no_log_or_history_holds_a_token_secret_or_key(
     assert "tok_" not in logs
     for hidden in (value, _key(stack, resources, order)):
         assert hidden not in logs + _history(stack, order["order_id"])
-
-
-def test_secret_rotation_loses_and_doubles_no_charge(
-    stack: Stack, gateway: GatewayClient, belongings: Belongings, order: Document
-) -> None:
-    """It is rotated twice, so that a warm function's secret is neither the current nor the previous one."""
-    some = [order | {"order_id": f"{order['order_id']}-{number}"} for number in range(5)]
-    refused = some[-1] | {"items": [{**order["items"][0], "quantity": 11}]}
-    for number, one in enumerate([*some[:-1], refused]):
-        belongings.saga(one["order_id"])
-        orders.place(stack, one)
-        if number == 0:
-            orders.ended(stack, one["order_id"], seconds=300)
-        if number in (1, 2):
-            _rotate(stack, gateway)
-    for one in some:
-        orders.ended(stack, one["order_id"], seconds=300)
-    finalized = [orders.finalized(stack, one["order_id"]).order for one in some]
-
-    assert [row["status"] for row in finalized if row] == ["Confirmed"] * 4 + ["Pending"]
-    assert broken_invariants(stack, [one["order_id"] for one in some], {order["items"][0]["sku"]: 10}) == []
-    assert sum(_requests(gateway, one)["charge"] for one in some) > len(some)
-    assert [(row["captures"], row["refunds"]) for row in (_row(gateway, one) for one in some)] == [(1, 0)] * 4 + [
-        (1, 1)
-    ]
-
-
-def _rotate(stack: Stack, gateway: GatewayClient) -> None:
-    value = uuid.uuid4().hex
-    gateway.rotate(value)
-    secret.client(stack.endpoint or "").put_secret_value(SecretId=secret.NAME, SecretString=value)
 
 
 def test_gateway_without_a_secret_is_not_deployed(running: emulator.Emulator, gateway: GatewayClient) -> None:

@@ -1,6 +1,5 @@
 """The queues on the running stack: duplicates, poison messages, redrive, and notices with the group of their tenant."""
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -11,16 +10,16 @@ from typing import Any
 import pytest
 
 from stepwise.operations.stack import Row, Stack
-from tests.kit.belongings import OBJECTS, RUN
+from tests.kit.belongings import RUN
 from tests.kit.deployed_commands import Versions
 from tests.kit.deployed_imports import ProductImports, csv_text, product
 from tests.kit.injection import Resources, eventually
 from tests.kit.project import ROOT, read_json
+from tests.kit.template import of_type
 
 pytestmark = pytest.mark.local_only("change the timeouts of queues, and leave messages in them")
 
 QUEUES = ("TaskActionQueue", "ImportActionQueue")
-CONTENT = b"one\ntwo\n"
 
 type Publish = Callable[..., None]
 
@@ -138,28 +137,6 @@ def test_duplicate_messages_start_an_import_once(
     assert (group, notice["status"], notice["data"]["succeeded_rows"]) == (tenant, "COMPLETED", 1)
 
 
-def test_duplicate_messages_run_a_task_once(
-    stack: Stack, resources: Resources, publish: Publish, tenant: str, heard: Callable[[str], list[Any]]
-) -> None:
-    bucket, key, task_id = stack.outputs["JobsBucket"], f"{OBJECTS['JobsBucket']}{tenant}", f"task-{tenant}"
-    stack.client("s3").put_object(Bucket=bucket, Key=key, Body=CONTENT)
-    message = {"task_type": "checksum-object", "tenant_code": tenant, "task_id": task_id}
-    item = {"bucket": bucket, "key": key}
-    publish("task-action", {**message, "item": item}, times=3)
-    place = {"pk": f"TENANT#{tenant}", "sk": f"TASK#{task_id}"}
-    eventually(lambda: (stack.row("TasksTable", **place) or {}).get("status") == "COMPLETED")
-    eventually(lambda: waiting(stack, resources["TaskActionQueue"]) == 0)
-    publish("task-action", {**message, "item": {**item, "key": "another"}})
-    dead = poisoned(stack, resources["TaskActionFailuresQueue"], task_id)
-    done = stack.row("TasksTable", **{**place, "sk": f"{place['sk']}#0001"}) or {}
-
-    assert (done["status"], done["attempts"]) == ("COMPLETED", 1)
-    assert done["result"] == {"sha256": hashlib.sha256(CONTENT).hexdigest(), "size": len(CONTENT)}
-    assert json.loads(dead["Body"])["item"]["key"] == "another"
-    ((group, notice),) = once_told(heard, task_id)
-    assert (group, notice["status"], notice["attempt"]) == (tenant, "COMPLETED", 1)
-
-
 def test_poison_message_is_kept_with_an_alarm_and_redriven(
     stack: Stack, resources: Resources, publish: Publish, tenant: str, stack_options: list[str]
 ) -> None:
@@ -168,11 +145,9 @@ def test_poison_message_is_kept_with_an_alarm_and_redriven(
     publish("import-action", message)
     queue = resources["ImportActionFailuresQueue"]
     dead = poisoned(stack, queue, import_id)
-    tries = json.loads(attribute(stack, resources["ImportActionQueue"], "RedrivePolicy"))["maxReceiveCount"]
-    assert (dead["Attributes"]["MessageGroupId"], dead["Attributes"]["ApproximateReceiveCount"]) == (
-        tenant,
-        str(tries + 1),
-    )
+    receives = of_type("AWS::SQS::Queue")["ImportActionQueue"]["RedrivePolicy"]["maxReceiveCount"] + 1
+    own = dead["Attributes"]
+    assert (own["MessageGroupId"], own["ApproximateReceiveCount"]) == (tenant, str(receives))
     (alarm,) = stack.client("cloudwatch").describe_alarms(AlarmNames=[resources["MessagesFailedAlarm"]])["MetricAlarms"]
     assert queue.rpartition("/")[2] in json.dumps(alarm["Metrics"])
 

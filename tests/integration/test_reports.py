@@ -6,18 +6,15 @@ from typing import Any
 import pytest
 
 from idempotency.codec import to_item
-from stepwise.local.emulator import emulator
 from stepwise.operations.stack import Stack
 from tests.integration.test_permissions import TABLES, as_role, is_refused
 from tests.kit.belongings import Belongings
 from tests.kit.day import Day, day, kept, mapping
-from tests.kit.history import Record
-from tests.kit.injection import Resources, denied, eventually, kill_worker, through_proxy
-from tests.kit.local_stack import Document, Invocation, Saga
+from tests.kit.injection import Resources, denied, eventually
+from tests.kit.local_stack import Document, Saga
 
 __all__ = ["day"]
 
-type Invoke = Callable[[str, Any], Invocation]
 SECONDS = 60
 
 
@@ -73,26 +70,6 @@ def test_row_without_an_order_does_not_invoke_the_function(day: Day, stack: Stac
     assert kept(stack, note["order_id"]) == []
 
 
-def test_consumer_that_crashes_after_its_commit_has_counted_once(
-    day: Day, stack: Stack, resources: Resources, running: emulator.Emulator
-) -> None:
-    rows = [day.order(str(number)) for number in range(5)]
-    with through_proxy(stack, resources, "ReportOrders") as proxy:
-        died: list[int] = []
-
-        def die() -> None:
-            if len(died) < 2:
-                died.append(len(proxy.calls))
-                kill_worker(running.pid, proxy.port)
-
-        proxy.done = die
-        day.write(*rows)
-        eventually(day.counted, seconds=SECONDS)
-        eventually(lambda: len(proxy.calls) >= len(rows) + len(died), seconds=SECONDS)
-    assert len(died) == 2
-    assert day.lines() == {(day.name, "New", "JPY"): (5, 5000)}
-
-
 def test_denied_records_wait_for_the_permission(day: Day, stack: Stack, resources: Resources) -> None:
     with denied(stack, resources, "ReportOrders"):
         day.write(day.order("1"))
@@ -109,30 +86,6 @@ def test_denied_records_wait_for_the_permission(day: Day, stack: Stack, resource
 
 
 # --- the function alone ---
-
-
-def numbers(records: list[Record]) -> list[str]:
-    return [record["dynamodb"]["SequenceNumber"] for record in records]
-
-
-def reported(invocation: Invocation) -> list[str]:
-    assert invocation.error is None, invocation.message
-    return [failure["itemIdentifier"] for failure in invocation.result["batchItemFailures"]]
-
-
-def test_later_changes_of_a_failed_order_wait_and_others_continue(invoke: Invoke, day: Day) -> None:
-    history = day.history()
-    history.place(day.order_id("1"))
-    bad = history.change(day.order_id("1"), status="Confirmed")
-    history.place(day.order_id("2"), total=50)
-    history.change(day.order_id("1"), status="Pending")
-    image = bad["dynamodb"]["NewImage"]
-    total = image.pop("total")
-    assert reported(invoke("ReportOrders", {"Records": day.records(history)})) == numbers([bad])
-    assert day.lines() == {(day.name, "New", "JPY"): (2, 3050)}
-    image["total"] = total
-    assert reported(invoke("ReportOrders", {"Records": day.records(history)[1:]})) == []
-    assert day.lines() == history.recount().lines
 
 
 def test_function_can_only_read_and_write_its_own_data(stack: Stack, resources: Resources) -> None:

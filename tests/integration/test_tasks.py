@@ -102,21 +102,6 @@ def test_read_model_is_rebuilt(stack: Stack, tenant: str) -> None:
     assert [item.error.type for item in seen.failed if item.error] == ["NothingPublished"]
 
 
-def test_stopped_execution_leaves_no_open_item(stack: Stack, tenant: str) -> None:
-    key = rebuild(stack, tenant, 20)
-    eventually(lambda: operations.view(stack, key).count(Status.COMPLETED), every=0.1)
-    arn = f"{stack.outputs['TaskArn'].replace(':stateMachine:', ':execution:')}:{key.execution(1)}"
-    stack.stepfunctions.stop_execution(executionArn=arn, cause="by hand")
-    seen = ended(stack, key)
-
-    assert seen.task.status is Status.FAILED
-    assert seen.task.values["error"]["type"] == "Execution.ABORTED"
-    assert {item.status for item in seen.items} == {Status.COMPLETED, Status.FAILED}
-    assert {item.error.type for item in seen.failed if item.error} == {"TaskCutOff"}
-    assert operations.retry(stack, key) == len(seen.failed)
-    assert ended(stack, key).task.status is Status.COMPLETED
-
-
 def test_concurrency_of_items_never_exceeds_the_limit(stack: Stack, tenant: str) -> None:
     key = rebuild(stack, tenant, 12)
     spans = [(item.values["started_at"], item.values["ended_at"]) for item in ended(stack, key).items]

@@ -97,80 +97,6 @@ def test_history_logs_results_and_records_hold_no_row_data(
             assert [place for place, text in places.items() if word in text] == []
 
 
-def test_every_connect_error_is_the_rows_own(imports: Imports, simulator: RemoteControl) -> None:
-    persons = people(12)
-    users = [person.username for person in persons]
-    simulator.fail("CreateUser", "ThrottlingException", times=2, where={"Username": users[1]})
-    simulator.fail("CreateUser", "LimitExceededException", where={"Username": users[2]})
-    simulator.fail("CreateUser", "InvalidParameterException", where={"Username": users[3]})
-    simulator.fail("CreateUser", "InvalidRequestException", where={"Username": users[4]})
-    simulator.fail("CreateUser", "ResourceNotFoundException", where={"Username": users[5]})
-    simulator.fail("CreateUser", "InternalServiceException", times=2, where={"Username": users[6]})
-    simulator.fail("CreateUser", "AccessDeniedException", status=403, where={"Username": users[7]})
-    simulator.lose_answer("CreateUser", where={"Username": users[8]})
-    simulator.lose_request("CreateUser", where={"Username": users[9]})
-    simulator.fail("CreateUser", "InternalServiceException", times=50, where={"Username": users[10]})
-    ended = imports.run(csv_file(persons))
-
-    assert ended.codes == [
-        "",
-        "",
-        "UserQuotaExceeded",
-        "ConnectRefused",
-        "ConnectRefused",
-        "InstanceNotFound",
-        "",
-        "ConnectDenied",
-        "",
-        "",
-        "ConnectUnavailable",
-        "",
-    ]
-    assert ended.status == "SUCCEEDED"
-    assert sorted(name for name in all_usernames(simulator) if name in users) == sorted(
-        users[number] for number in (0, 1, 6, 8, 9, 11)
-    )
-    assert all(result.user_id for result in ended.results if result.succeeded)
-
-
-def test_persistent_throttling_fails_the_row_not_the_import(
-    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
-) -> None:
-    persons = people(2)
-    simulator.fail("CreateUser", "ThrottlingException", times=1000, where={"Username": persons[0].username})
-    client, name = stack.client("lambda"), resources["UserCreateFunction"]
-    client.update_function_configuration(FunctionName=name, Timeout=7)
-    try:
-        ended = imports.run(csv_file(persons))
-    finally:
-        client.update_function_configuration(FunctionName=name, Timeout=30)
-        simulator.clear_faults()
-    again = imports.run(csv_file(persons), key=ended.key, retry_of=ended.output["result_key"])
-
-    assert ended.codes == ["ConnectThrottled", ""]
-    assert again.codes == ["", ""]
-    assert created(simulator) == 2
-
-
-def test_late_create_after_a_timeout_creates_no_duplicate(
-    imports: Imports, simulator: RemoteControl, stack: Stack, resources: Resources
-) -> None:
-    persons = people(1)
-    simulator.delay("CreateUser", 7, where={"Username": persons[0].username})
-    client, name = stack.client("lambda"), resources["UserCreateFunction"]
-    client.update_function_configuration(FunctionName=name, Timeout=6)
-    try:
-        ended = imports.run(csv_file(persons))
-    finally:
-        client.update_function_configuration(FunctionName=name, Timeout=30)
-    eventually(lambda: all(entry["status"] for entry in simulator.requests("CreateUser")))
-
-    assert ended.codes == [""]
-    assert '"TaskFailed"' in imports.history(ended.name)
-    assert created(simulator) == 1
-    assert all(ended.user_ids)
-
-
 @pytest.mark.parametrize("kind", WRONG_FILES)
 def test_unreadable_file_ends_the_import_and_says_why(imports: Imports, kind: str) -> None:
     data, error = WRONG_FILES[kind]
@@ -189,21 +115,6 @@ def test_newest_file_is_the_one_with_the_latest_date(imports: Imports) -> None:
     ended = imports.wait(imports.start({"validate_only": True}), "TestFile_20270110.csv")
 
     assert ended.output["file"] == "TestFile_20270110.csv"
-
-
-def test_file_replaced_halfway_changes_nothing(imports: Imports, simulator: RemoteControl) -> None:
-    old, new = people(3), people(4)
-    key, version = imports.upload(csv_file(old))
-    simulator.delay("CreateUser", 0.3, times=3)
-    name = imports.start({"key": key})
-    eventually(lambda: imports.progress(name).state in {"CreateUsers", "UserCreate"}, seconds=300)
-    imports.upload(csv_file(new), key)
-    ended = imports.wait(name, key)
-
-    assert ended.codes == ["", "", ""]
-    assert {person.username for person in old} <= set(all_usernames(simulator))
-    assert not {person.username for person in new} & set(all_usernames(simulator))
-    assert version in imports.history(name)
 
 
 def test_given_instance_is_used(imports: Imports) -> None:
@@ -225,17 +136,6 @@ def test_reset_deletes_only_the_stacks_own_instances(imports: Imports, simulator
     assert ended.codes == [""]
     assert {instance for instance, tags in before.items() if STACK_TAG in tags}.isdisjoint(after)
     assert {instance for instance, tags in before.items() if STACK_TAG not in tags} <= after
-
-
-def test_failed_instance_creation_ends_the_import(imports: Imports, simulator: RemoteControl) -> None:
-    persons = people(1)
-    simulator.fail_creation(times=20)
-    ended = imports.run(csv_file(persons), reset=True)
-    simulator.clear_faults()
-    again = imports.run(csv_file(persons), key=ended.key, reset=True)
-
-    assert (ended.status, ended.error) == ("FAILED", "InstanceCreationFailed")
-    assert again.codes == [""]
 
 
 def test_rows_that_could_not_run_have_a_result_and_run_again(

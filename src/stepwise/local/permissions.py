@@ -104,7 +104,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """What the schema of a resource type leaves out.
+    """Facts that the schema of a resource type leaves out.
 
     arns: the resource's. elsewhere: ARNs of actions on something else. only_for: actions that only one property needs.
     also: actions that a property needs as well. A property may be nested. tagged: the tags tell which stack's it is.

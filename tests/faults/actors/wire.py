@@ -173,8 +173,9 @@ def _ranged(answer: Answer, wanted: str) -> Answer:
 
 def _parsed(answer: Any) -> Document:
     parsed: Document = answer if isinstance(answer, dict) else json.loads(answer or b"{}")
-    if stopped := parsed.get("stopDate"):
-        parsed["stopDate"] = datetime.fromtimestamp(stopped, UTC)
+    for name in ("stopDate", "redriveDate"):
+        if at := parsed.get(name):
+            parsed[name] = datetime.fromtimestamp(at, UTC)
     return parsed
 
 

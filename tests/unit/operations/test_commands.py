@@ -15,7 +15,7 @@ from entities.lagging import Lagging
 from entities.registered import TYPES
 from entities.state import Gate
 from entities.types import Types
-from idempotency import BusinessError
+from idempotency import BusinessError, StateConflict
 from stepwise.operations import commands, targets
 from stepwise.operations.commands import KeyNotFound, NoSuchVersion
 from stepwise.operations.functions import FunctionFailed
@@ -271,6 +271,24 @@ def test_every_gate_is_rebuilt_even_if_it_is_lost(desk: Desk) -> None:
     assert targets.rebuild_all(desk.stack, tables, "gate", lambda _: None) == (3, [])
     assert {(gate.key, gate.published, gate.finished) for gate in gates(desk)} == before
     assert {gate.key for gate in gates(desk) if gate.pending} == {Key(KEY.pk, OTHER["sk"])}
+
+
+def test_key_whose_data_was_restored_alone_continues_with_a_rebuilt_gate(desk: Desk) -> None:
+    tables, client = desk.world.tables, desk.world.client
+    desk.world.publish(product(mode="sync"))
+    desk.world.publish(product(2, mode="sync"))
+    (before,) = client.scan(TableName=tables.data)["Items"]
+    for version in (3, 4):
+        desk.world.publish(product(version, mode="sync"))
+    client.put_item(TableName=tables.data, Item=before)
+    with pytest.raises(StateConflict):
+        desk.world.publish(product(5, mode="sync"))
+
+    assert targets.rebuild_all(desk.stack, tables, "gate", lambda _: None) == (1, [])
+    for version in (5, 6):
+        desk.world.publish(product(version, mode="sync"))
+    assert desk.view().gate.data_version == 6
+    assert sorted(desk.world.history(SK)) == ["1", "2", "3", "5"]
 
 
 def gates(desk: Desk) -> list[Gate]:

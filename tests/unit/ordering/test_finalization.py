@@ -40,18 +40,20 @@ NAMES = list(STEP_NAMES)
 class Executions:
     """A Step Functions client that has the saga's execution and records started recoveries.
 
-    recovery: the status of an earlier recovery, or empty.
+    recovery: the status of an earlier recovery, or empty. redriven_at: when the saga's execution was redriven.
     """
 
     status: str
     recovery: str = ""
+    redriven_at: datetime | None = None
     started: list[str] = field(default_factory=list)
 
     def describe_execution(self, *, executionArn: str) -> Any:
         if not self.status:
             raise ClientError({"Error": {"Code": "ExecutionDoesNotExist"}}, "DescribeExecution")
         status = self.recovery if executionArn.startswith("recovery") else self.status
-        return {"status": status, "input": json.dumps(DOCUMENT)}
+        redriven = {"redriveDate": self.redriven_at} if self.redriven_at else {}
+        return {"status": status, "input": json.dumps(DOCUMENT), **redriven}
 
     def start_execution(self, *, name: str, **_: Any) -> None:
         if self.recovery:
@@ -206,7 +208,7 @@ def test_failure_reads_the_input_from_the_execution(
     assert desk.executions.started == [ORDER_ID]
 
 
-STOPPED = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT))
+STOPPED = Ended(ORDER_ID, "ABORTED", f"saga:{ORDER_ID}", "saga", json.dumps(DOCUMENT), round(NOW.timestamp() * 1000))
 
 
 @pytest.mark.parametrize(("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("", False, [ORDER_ID])])
@@ -234,6 +236,17 @@ def test_stop_that_step_functions_does_not_show_yet_is_finalized_by_a_retry(
     desk.finalization.finalize_event(STOPPED, NOW)
 
     assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
+
+
+def test_stop_is_left_to_the_next_end_if_the_execution_was_redriven_since(after: Callable[[str], Desk]) -> None:
+    desk = after("RUNNING")
+    desk.executions.redriven_at = NOW
+
+    assert desk.finalization.finalize_event(STOPPED, NOW) is Finalized.NOT_YET
+    assert (desk.listed, desk.executions.started) == ((), [])
+    desk.executions.redriven_at = NOW - timedelta(seconds=1)
+    with pytest.raises(ExecutionRunning):
+        desk.finalization.finalize_event(STOPPED, NOW)
 
 
 def test_failed_order_is_recovered_and_logs_no_line(after: Callable[[str], Desk], confirmed: Any) -> None:

@@ -24,7 +24,10 @@ class StepFunctionsClient(Protocol):
 
 
 class Ended(Protocol):
-    """The `detail` of an event *Step Functions Execution Status Change*. input: as JSON; None if it is left out."""
+    """The `detail` of an event *Step Functions Execution Status Change*.
+
+    input: as JSON; None if it is left out. stop_date: when it ended, in milliseconds since 1970, if that is known.
+    """
 
     @property
     def name(self) -> str: ...
@@ -41,6 +44,9 @@ class Ended(Protocol):
     @property
     def input(self) -> str | None: ...
 
+    @property
+    def stop_date(self) -> int | None: ...
+
 
 class RecoveryEnded(IdempotencyError):
     """An earlier recovery has ended, but something still stands. An operator must start it again."""
@@ -51,7 +57,7 @@ class ExecutionNotFound(IdempotencyError):
 
 
 class ExecutionRunning(IdempotencyError):
-    """The event of an execution's end has arrived, but the execution runs: it was redriven, or the read is late."""
+    """The event of an execution's end has arrived, but Step Functions does not show the end yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,11 @@ class Executions:
     def document(self, execution_arn: str) -> Any:
         """Return the input of an execution, as parsed JSON."""
         return json.loads(self.client().describe_execution(executionArn=execution_arn)["input"])
+
+    def was_redriven(self, ended: Ended) -> bool:
+        """Check whether an execution was redriven after this end. Then its next end causes another event."""
+        at = self.client().describe_execution(executionArn=ended.execution_arn).get("redriveDate")
+        return bool(at and ended.stop_date is not None and round(at.timestamp() * 1000) >= ended.stop_date)
 
     def recover(self, saga_id: str, document: Any) -> None:
         """Start the recovery. Its name derives from the saga's, so that starting it twice is harmless.

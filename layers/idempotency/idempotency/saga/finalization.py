@@ -104,9 +104,9 @@ class Finalization:
             return Finalized.YES
         execution = SagaExecution(ended.name, ended.status, self._document(ended))
         finalized = self.finalize(execution, at, late=ended.status in INTERRUPTED)
-        if finalized is Finalized.NOT_YET:
+        if finalized is Finalized.NOT_YET and not self.executions.was_redriven(ended):
             # Otherwise, a late read would leave the undo to the sweep, which waits for the longest life of a saga.
-            raise ExecutionRunning(f"{self.saga.called(ended.name)}: its execution still runs, or runs again")
+            raise ExecutionRunning(f"{self.saga.called(ended.name)}: Step Functions does not show its end yet")
         return finalized
 
     def _as_it_is_now(self, saga_id: str) -> SagaExecution | None:

@@ -161,8 +161,8 @@ def _deleting_all(roll_back: Callable[..., Awaitable[None]]) -> Callable[..., Aw
         finally:
             _rolling_back.reset(token)
         for one, record in stack.get("_rollback_failed", {}).items() if not operation.get("is_update") else ():
-            more = {"LogicalResourceId": one, "ResourceStatus": "DELETE_FAILED", "Timestamp": now_iso()}
-            resources[one] = {"Attributes": {}, **record, **more}
+            state = {"LogicalResourceId": one, "ResourceStatus": "DELETE_FAILED", "Timestamp": now_iso()}
+            resources[one] = {"Attributes": {}, **record, **state}
 
     return roll_back_operation
 
