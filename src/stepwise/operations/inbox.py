@@ -29,7 +29,7 @@ _PROBLEMS = {
     LeaseStatus.UNKNOWN: "unknown: an attempt was interrupted and may have taken effect",
     LeaseStatus.IN_PROGRESS: "unknown: its lease expired, so its owner crashed",
 }
-_LAGS = {GATE: ("the gate is older than the key's rows", "GatesTable was restored alone, or edited by hand")}
+_LAGS = {GATE: ("the gate contradicts the key's rows", "GatesTable or DataTable was restored alone, or edited by hand")}
 # Sparse index of waiting approvals, by group and time.
 _WAITING, _DUE = "waiting", "waiting_until"
 _LAST = 200

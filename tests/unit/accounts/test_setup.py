@@ -11,7 +11,7 @@ from accounts.definition import ACCOUNT_SETUP, APPROVED, FAILED, REJECTED
 from accounts.errors import ApplicationNotFound
 from accounts.people import uniqueness_keys
 from idempotency import BusinessError, StateConflict
-from idempotency.saga.executions import Executions
+from idempotency.saga.executions import Executions, SagaExecution
 from idempotency.saga.finalization import Finalization, Finalized
 from idempotency.saga.state import SagaReader
 from tests.kit.accounts import AT, BUSINESS, AccountWorld
@@ -209,3 +209,17 @@ def test_approved_setup_is_finalized_without_asking_step_functions(world: Accoun
 
     assert finalization.finalize_event(ended, world.now) is Finalized.YES
     assert world.state().row == before
+
+
+@pytest.mark.parametrize("end", ["SUCCEEDED", "ABORTED"])
+def test_reopened_application_is_approved_again(world: AccountWorld, end: str) -> None:
+    """The machine may be cut off after it has approved the application itself."""
+    world.call(*FORWARD)
+    before: Any = world.state().row
+    world.call("MarkApproved")
+    world.client.put_item(TableName=world.tables["ApplicationsTable"], Item=before)
+    ended = SagaExecution("a-1", end, {"application": {"id": "a-1"}})
+
+    assert _finalization(world, Refusing).finalize(ended, world.now) is Finalized.YES
+    assert status(world) == APPROVED
+    assert "unsettled" not in (world.state().row or {})
