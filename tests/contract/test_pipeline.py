@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import yaml
+from ministack.core.iam_evaluator import EvalContext, evaluate, parse_policy_document
 
+from stepwise.deployment.preflight.resolve import Resolver
 from stepwise.deployment.stages import stages
 from stepwise.deployment.templates import load
 from tests.kit.each import each
@@ -18,7 +20,9 @@ WORKFLOWS = ROOT / ".github" / "workflows"
 DEPLOY, STAGE = (yaml.safe_load((WORKFLOWS / name).read_text()) for name in ("deploy.yml", "stage.yml"))
 STEPS = STAGE["jobs"]["deploy"]["steps"]
 SCRIPTS = [step["run"] for step in STEPS if "run" in step]
-ROLE = load(ROOT / "deployment" / "pipeline.yaml")["Resources"]["PipelineRole"]["Properties"]
+TEMPLATE = load(ROOT / "deployment" / "pipeline.yaml")
+ROLE = TEMPLATE["Resources"]["PipelineRole"]["Properties"]
+ISSUER = "token.actions.githubusercontent.com"
 CALLER = load(ROOT / "deployment" / "role.yaml")["Resources"]["CallerPolicy"]["Properties"]["PolicyDocument"]
 DOCUMENTS = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("deploy", "deployed-tests", "pipeline")}
 
@@ -62,16 +66,40 @@ def test_workflows_hold_no_keys() -> None:
     assert DEPLOY["permissions"]["id-token"] == "write"
 
 
-def test_only_jobs_of_the_environment_assume_the_role() -> None:
-    ((statement,),) = [ROLE["AssumeRolePolicyDocument"]["Statement"]]
+@each(
+    ("subject", "decision"),
+    [
+        ("repo:us/shop:environment:dev", "Allow"),
+        # A repository that was created, renamed or transferred since 15 July 2026.
+        ("repo:us@12/shop@345:environment:dev", "Allow"),
+        ("repo:us@12/shop@345:environment:prod", "ImplicitDeny"),
+        ("repo:us/shop:environment:prod", "ImplicitDeny"),
+        ("repo:us/shop:ref:refs/heads/main", "ImplicitDeny"),
+        ("repo:us@66/shop@345:environment:dev", "ImplicitDeny"),
+        ("repo:us@12/shop@66:environment:dev", "ImplicitDeny"),
+        ("repo:us/other:environment:dev", "ImplicitDeny"),
+    ],
+)
+def test_only_jobs_of_the_environment_assume_the_role(subject: str, decision: str) -> None:
+    assert assumes(subject, "sts.amazonaws.com") == decision
 
-    assert statement["Action"] == "sts:AssumeRoleWithWebIdentity"
-    assert statement["Condition"] == {
-        "StringEquals": {
-            "token.actions.githubusercontent.com:aud": "sts.amazonaws.com",
-            "token.actions.githubusercontent.com:sub": {"Fn::Sub": "repo:${Repository}:environment:${Environment}"},
-        }
-    }
+
+def test_tokens_for_others_assume_no_role() -> None:
+    assert assumes("repo:us/shop:environment:dev", "https://github.com/us") == "ImplicitDeny"
+
+
+def assumes(subject: str, audience: str) -> str:
+    """The decision of the role's trust policy on a token of GitHub."""
+    given = {"RootStackName": "stepwise-dev", "Repository": "us/shop", "OwnerId": "12", "RepositoryId": "345"}
+    given |= {"Environment": "dev", "CallerPolicyArn": "", "ProviderArn": ""}
+    role = Resolver.to(TEMPLATE, "us-east-1", "123456789012", "any", given).resources("AWS::IAM::Role")["PipelineRole"]
+    keys = {f"{ISSUER}:sub": subject, f"{ISSUER}:aud": audience}
+    request = EvalContext(
+        "", "FederatedUser", "123456789012", "sts:AssumeRoleWithWebIdentity", "*", "us-east-1", service_context=keys
+    )
+    # A trust policy names no resource.
+    statements = [{**one, "Resource": "*"} for one in role["AssumeRolePolicyDocument"]["Statement"]]
+    return str(evaluate(request, [parse_policy_document({"Statement": statements})]).decision)
 
 
 @each("script", SCRIPTS)
