@@ -18,7 +18,7 @@ from stepwise.deployment.gradual import gradual
 from stepwise.deployment.preflight.resolve import Resolver
 from stepwise.deployment.templates import Template, load, of_type
 from stepwise.deployment.translation import translated
-from stepwise.local.permissions import Permission, Place, needed, reference
+from stepwise.local.permissions import Permission, Place, handlers, needed, reference
 from tests.contract.test_permissions import OPTIONS
 from tests.kit.project import ROOT
 from tests.kit.template import TEMPLATE, listed
@@ -153,6 +153,25 @@ def test_role_passes_roles_to_the_services_that_run_the_stack() -> None:
     assert {
         service for one in passed for service in listed(one["Condition"]["StringEquals"]["iam:PassedToService"])
     } == {f"{service}.amazonaws.com" for service in ("cloudformation", "codedeploy", "lambda", "states")}
+
+
+def test_role_that_shifts_traffic_may_register_revisions() -> None:
+    """AWS's schema of a deployment group lists both actions beside CreateDeployment; that of an alias does not."""
+    beside = {one for one in handlers("AWS::CodeDeploy::DeploymentGroup")["create"] if one.endswith("Revision")}
+    application = f"arn:aws:codedeploy:{REGION}:{ACCOUNT}:application:{LONG}-Ordering-1A2B-Application-1A2B"
+    policy = [parse_policy_document({"Statement": statements(LONG)})]
+
+    assert beside == {"codedeploy:GetApplicationRevision", "codedeploy:RegisterApplicationRevision"}
+    for action in beside:
+        assert evaluate(context(Permission(action, application)), policy).decision == "Allow"
+
+
+def test_reading_a_mapping_depends_on_no_function() -> None:
+    """A mapping that has been deleted has none, and CloudFormation reads it until it is gone."""
+    conditional = [one for one in statements(LONG) if "lambda:FunctionArn" in json.dumps(one.get("Condition", {}))]
+
+    assert conditional
+    assert {action for one in conditional for action in listed(one["Action"]) if ":Get" in action} == set()
 
 
 def test_no_grant_is_wider_than_iam_allows() -> None:

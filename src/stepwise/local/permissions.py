@@ -46,6 +46,8 @@ _NOT_ACTIONS = {
 _NEVER = {"iam:DeleteRolePermissionsBoundary"}
 _SERVICES = {"ApiGatewayV2": "apigateway", "StepFunctions": "states"}
 _ALL = "*"
+# CreateDeployment needs them as well: the schema of a deployment group has them, that of an alias does not.
+_REVISIONS = ("codedeploy:GetApplicationRevision", "codedeploy:RegisterApplicationRevision")
 _API_LOGS = "ops.apigateway.amazonaws.com"
 _LOG_DELIVERY = (
     "logs:CreateLogDelivery",
@@ -66,7 +68,8 @@ _CONTEXT = {
     "iam:PutRolePermissionsBoundary": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
     "kms:Decrypt": {"kms:ViaService": "states.{region}.amazonaws.com"},
     "kms:GenerateDataKey": {"kms:ViaService": "states.{region}.amazonaws.com"},
-    "lambda:*EventSourceMapping": {
+    # CloudFormation gets a mapping until it is gone. Then there is no function.
+    "lambda:[!G]*EventSourceMapping": {
         "lambda:FunctionArn": "arn:{partition}:lambda:{region}:{account}:function:{function}"
     },
 }
@@ -192,6 +195,7 @@ _TYPES = {
     "AWS::Lambda::Alias": _Type(
         _FUNCTION.arns,
         {
+            "codedeploy:*ApplicationRevision": _CODEDEPLOY + "application:{ApplicationName}",
             "codedeploy:GetDeploymentConfig": _CODEDEPLOY + "deploymentconfig:CodeDeployDefault",
             "codedeploy:*": _CODEDEPLOY + "deploymentgroup:{ApplicationName}/{DeploymentGroupName}",
         },
@@ -199,6 +203,7 @@ _TYPES = {
             "CodeDeployLambdaAliasUpdate": "codedeploy:*",
             "ProvisionedConcurrencyConfig": "lambda:*ProvisionedConcurrencyConfig",
         },
+        {"CodeDeployLambdaAliasUpdate": _REVISIONS},
     ),
     "AWS::Lambda::EventInvokeConfig": _FUNCTION,
     "AWS::Lambda::EventSourceMapping": _Type(
