@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import batched
 from typing import Any
 
 import yaml
@@ -53,12 +54,18 @@ def test_pipeline_is_off_until_somebody_switches_it_on() -> None:
     assert DEPLOY["jobs"]["prod"]["needs"] == "dev"
 
 
-def test_pipeline_deploys_known_stages_one_at_a_time() -> None:
+def test_pipeline_deploys_known_stages() -> None:
     deployed = [job["with"]["stage"] for job in DEPLOY["jobs"].values()]
 
     assert deployed == ["dev", "prod"]
     assert {stages()[name].stack_name for name in deployed} == {f"stepwise-{name}" for name in deployed}
-    assert DEPLOY["concurrency"] == {"group": "deploy", "cancel-in-progress": False}
+
+
+def test_stage_has_one_deployment_at_a_time_and_holds_no_other() -> None:
+    concurrency = STAGE["jobs"]["deploy"]["concurrency"]
+
+    assert concurrency == {"group": "deploy-${{ inputs.stage }}", "cancel-in-progress": False}
+    assert "concurrency" not in DEPLOY
 
 
 def test_workflows_hold_no_keys() -> None:
@@ -117,6 +124,25 @@ def test_failed_tests_deploy_the_last_good_commit() -> None:
 
     assert "steps.tests.outcome == 'failure'" in back["if"]
     assert back["run"].endswith(deploy)
+
+
+def test_what_follows_the_deployment_has_credentials_of_its_own() -> None:
+    """Those of the first step may have expired by then: the role gives them for an hour."""
+    deployed = STEPS.index(step("Deploy"))
+    renewals = [one for one in STEPS if one.get("uses", "").startswith("aws-actions/configure-aws-credentials@")]
+
+    assert all(one["with"] == renewals[0]["with"] for one in renewals)
+    assert len(STEPS[deployed + 1 :]) == 4
+    for renewal, follows in batched(STEPS[deployed + 1 :], 2, strict=True):
+        assert renewal in renewals
+        assert (renewal["if"], "run" in follows) == (follows["if"], True)
+
+
+def test_preflight_leaves_out_the_parts_of_the_variable() -> None:
+    preflight = step("Check the template against the account")
+
+    assert preflight["env"] == {"SKIP": "${{ vars.PREFLIGHT_SKIP }}"}
+    assert preflight["run"].endswith('SKIP="$SKIP"')
 
 
 def test_pipeline_may_run_the_tests_and_no_more() -> None:
