@@ -111,7 +111,8 @@ class Place:
 class _Type:
     """Facts that the schema of a resource type leaves out.
 
-    arns: the resource's. elsewhere: ARNs of actions on something else. only_for: actions that only one property needs.
+    arns: the resource's. elsewhere: ARNs of actions that IAM checks on something else. only_for: actions that only one
+    property needs.
     also: actions that a property needs as well. A property may be nested. tagged: the tags tell which stack's it is.
     """
 
@@ -124,6 +125,8 @@ class _Type:
 
 _FUNCTION = _Type(("arn:{partition}:lambda:{region}:{account}:function:{function}",))
 _APIS = tuple("arn:{partition}:apigateway:{region}::/" + path for path in ("apis", "apis/{name}", "tags/{name}"))
+_NESTED = "arn:{partition}:cloudformation:{region}:{account}:stack/{name}/1"
+_CHANGE_SETS = tuple(f"cloudformation:{verb}ChangeSet" for verb in ("Create", "Describe", "Execute", "Delete"))
 _TRANSFORM = "arn:{partition}:cloudformation:{region}:aws:transform/Serverless-2016-10-31"
 _PACKAGE = "arn:{partition}:s3:::{packages}/package"
 _CODEDEPLOY = "arn:{partition}:codedeploy:{region}:{account}:"
@@ -135,9 +138,9 @@ _TYPES = {
         also={"AccessLogSettings": (*_LOG_DELIVERY, "iam:CreateServiceLinkedRole")},
     ),
     "AWS::CloudFormation::Stack": _Type(
-        ("arn:{partition}:cloudformation:{region}:{account}:stack/{name}/1",),
+        (_NESTED,),
         {
-            "cloudformation:CreateChangeSet": _TRANSFORM,
+            "cloudformation:CreateChangeSet": f"{_TRANSFORM} {_NESTED}",
             "iam:PassRole": "{role}",
             "s3:GetObject": _PACKAGE,
         },
@@ -147,7 +150,8 @@ _TYPES = {
         },
         {
             "Tags": ("cloudformation:TagResource", "cloudformation:UntagResource"),
-            "TemplateURL": ("cloudformation:CreateChangeSet", "s3:GetObject"),
+            # An update of the root stack may be a change set that includes those of nested stacks.
+            "TemplateURL": (*_CHANGE_SETS, "s3:GetObject"),
         },
     ),
     # IAM checks the description of composite alarms, which the handler asks for too, on all alarms.
@@ -328,7 +332,7 @@ def _checked(kind: str, action: str) -> tuple[str, ...]:
     elsewhere = [arn for pattern, arn in _TYPES[kind].elsewhere.items() if fnmatchcase(action, pattern)]
     known = reference(action)
     if elsewhere or not known:
-        return (*elsewhere[:1],) or (_ALL,)
+        return tuple(elsewhere[0].split()) if elsewhere else (_ALL,)
     found = tuple(arn for arn in _TYPES[kind].arns if any(fnmatchcase(arn, pattern) for pattern in known))
     if not found:
         raise Unknown(f"say in {__name__} on which ARN IAM checks {action} of {kind}")
