@@ -210,6 +210,13 @@ def test_reading_a_mapping_depends_on_no_function() -> None:
     assert {action for one in conditional for action in listed(one["Action"]) if ":Get" in action} == set()
 
 
+@each_stack
+def test_no_pattern_matches_a_name_that_ends_with_the_stacks(stack: str) -> None:
+    patterns = [one for statement in statements(STACKS[stack]) for one in listed(statement["Resource"])]
+
+    assert [one for one in patterns if re.search(rf"\*[^:/]*{STACKS[stack]}", one)] == []
+
+
 def test_no_grant_is_wider_than_iam_allows() -> None:
     for one in statements(LONG):
         for action in listed(one["Action"]):
