@@ -42,6 +42,8 @@ _NOT_ACTIONS = {
     "s3:REST.PUT.OBJECT",
     "s3:getObject",
 }
+# Actions on a resource whose tags IAM does not know yet.
+_UNTAGGED = ("*:Create*", "kms:EnableKeyRotation", "kms:PutKeyPolicy")
 # Only an administrator removes a permissions boundary.
 _NEVER = {"iam:DeleteRolePermissionsBoundary"}
 _SERVICES = {"ApiGatewayV2": "apigateway", "StepFunctions": "states"}
@@ -315,10 +317,9 @@ def needed(
     relevant = described.only_for.keys() | described.also.keys()
     for action in _actions(kind, frozenset(relevant.intersection(_keys(body))), operations):
         for arn in _checked(kind, action):
-            context = _context(action, values) | (
-                _tags(body) if described.tagged and ":Create" not in action else set()
-            )
-            found |= {Permission(action, resource, context) for resource in _filled(arn, values)}
+            for tags in _tags(action, body) if described.tagged else [frozenset[tuple[str, str]]()]:
+                context = _context(action, values) | tags
+                found |= {Permission(action, resource, context) for resource in _filled(arn, values)}
     return found
 
 
@@ -411,8 +412,15 @@ def _context(action: str, values: Mapping[str, list[str]]) -> frozenset[tuple[st
     return frozenset((key, value) for one in keys for key, pattern in one.items() for value in _filled(pattern, values))
 
 
-def _tags(body: Mapping[str, Any]) -> set[tuple[str, str]]:
-    return {(f"aws:ResourceTag/{tag['Key']}", str(tag["Value"])) for tag in body.get("Tags", [])}
+def _tags(action: str, body: Mapping[str, Any]) -> list[frozenset[tuple[str, str]]]:
+    """Return the tags that IAM sees with an action, once for each call that may be made: at creation, or later."""
+    requested, known = (
+        frozenset((f"aws:{kind}/{tag['Key']}", str(tag["Value"])) for tag in body.get("Tags", []))
+        for kind in ("RequestTag", "ResourceTag")
+    )
+    if action.endswith(":TagResource"):
+        return [requested, known]
+    return [frozenset()] if _any(action, _UNTAGGED) else [known]
 
 
 @cache
