@@ -248,7 +248,7 @@ def test_caller_may_do_what_the_preflight_needs() -> None:
     assert needed <= {action for one in statements(LONG, "CallerPolicy") for action in listed(one["Action"])}
 
 
-@pytest.mark.parametrize("policy", [*POLICIES, "CallerPolicy"])
+@pytest.mark.parametrize("policy", [*POLICIES, "CallerPolicy", "OperatorPolicy"])
 def test_policy_fits_into_iam(policy: str) -> None:
     document = {"Version": "2012-10-17", "Statement": statements(LONG, policy)}
 

@@ -21,6 +21,7 @@ SECTION = (ROOT / "docs" / "deploy.md").read_text().partition("\n## First deploy
 ADMINISTRATOR, DEPLOYER, USER = (
     block.strip() for block in re.findall(r"^```\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 )
+POLICIES = re.findall(r"`(deploy-stepwise-dev-\w+)`", SECTION)
 TEARDOWN = "make teardown STACK=stepwise-dev"
 # The local stack has neither Access Analyzer nor Service Quotas.
 NOT_THERE = "SKIP='roles quotas'"
@@ -54,13 +55,12 @@ def follow(commands: str, checkout: Path, environment: dict[str, str], answer: s
     return ran.stdout
 
 
-def caller(account: Account, checkout: Path) -> dict[str, str]:
-    """The keys of a person with the policy that role.yaml puts out, and no other permission."""
-    stack = account.client("cloudformation").describe_stacks(StackName="deploy-stepwise-dev")["Stacks"][0]
-    policies = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+def caller(account: Account) -> dict[str, str]:
+    """The keys of a person with the policies that the page names, and no other permission."""
     iam = account.client("iam")
     iam.create_user(UserName=CALLER)
-    iam.attach_user_policy(UserName=CALLER, PolicyArn=policies["CallerPolicyArn"])
+    for policy in POLICIES:
+        iam.attach_user_policy(UserName=CALLER, PolicyArn=f"arn:aws:iam::000000000000:policy/{policy}")
     key = iam.create_access_key(UserName=CALLER)["AccessKey"]
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
 
@@ -68,13 +68,14 @@ def caller(account: Account, checkout: Path) -> dict[str, str]:
 def test_page_leads_to_a_stack_and_back_to_nothing(account: Account, checkout: Path, tmp_path: Path) -> None:
     environment = sam_environment(account.endpoint, tmp_path) | {"PATH": os.environ["PATH"]}
     follow(ADMINISTRATOR, checkout, environment)
-    person = environment | caller(account, checkout)
+    person = environment | caller(account)
+    assert len(POLICIES) == 2
     follow(DEPLOYER, checkout, person)
 
-    shown = follow(USER, checkout, environment)
+    shown = follow(USER, checkout, person)
     assert "SUCCEEDED" in shown
 
-    follow(TEARDOWN, checkout, environment, answer="stepwise-dev\n")
+    follow(TEARDOWN, checkout, person, answer="stepwise-dev\n")
     assert left(account) == []
 
 
