@@ -75,6 +75,8 @@ def test_page_leads_to_a_stack_and_back_to_nothing(account: Account, checkout: P
     shown = follow(USER, checkout, environment)
     assert "SUCCEEDED" in shown
 
+    # The page exports this in its second block.
+    person["PATH"] = f"{checkout / '.venv-sam' / 'bin'}:{person['PATH']}"
     follow(PROTECTOR, checkout, person)
     given = parameters(account)
     kept = stages()["dev"].parameters["LogRetentionDays"]
