@@ -57,7 +57,7 @@ class Variant:
 
     @property
     def group(self) -> str:
-        """Context of a function as it is deployed; otherwise its name."""
+        """Return the context of a deployed function, or the name of any other."""
         package = self.target.partition(".")[0]
         return package if (ROOT / "functions" / package).is_dir() and _SOURCES not in self.name else self.name
 
@@ -151,7 +151,7 @@ def _times(variants: Sequence[Variant], measured: Mapping[str, Sequence[Start]])
 
 
 def _contexts(variants: Sequence[Variant], measured: Mapping[str, Sequence[Start]]) -> Table:
-    """Table of the fastest and slowest start of each context: a row for each function would fill pages."""
+    """Format the fastest and slowest start of each context as a table; a row per function would fill pages."""
     groups = dict[str, list[Variant]]()
     for one in variants:
         groups.setdefault(one.group, []).append(one)

@@ -1,4 +1,4 @@
-"""Measures what an order, an imported user and a command consume and cost: `python -m benchmarks.costs [PRICES.json]`.
+"""Measures usage and cost of an order, an imported user and a command: `python -m benchmarks.costs [PRICES.json]`.
 
 Real runs on a separate local stack: state transitions from the histories, invocations from the logs, capacity units
 from DynamoDB's responses. All figures are measured; prices are inputs, in prices.json.

@@ -116,9 +116,9 @@ class Recovery:
         return "finalizing"
 
     def _hand_over(self, application_id: str, at: datetime) -> None:
-        """List an undecided application whose setup has succeeded, so that the sweep of setups decides it.
+        """List an undecided application whose setup succeeded, so that the sweep of setups decides it.
 
-        The setup has approved it; a restore has taken that back.
+        The setup had approved the application, and a restore has undone the approval.
         """
         if self.setup.status(application_id) == SUCCEEDED:
             with suppress(StateConflict):

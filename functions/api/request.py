@@ -1,4 +1,4 @@
-"""API Gateway's event (payload format 2.0); the request and the environment that an operation gets."""
+"""API Gateway events (payload format 2.0), and the request and environment passed to an operation."""
 
 import base64
 import binascii

@@ -126,7 +126,7 @@ class Recovery:
         if state is None:
             gate = gates.states.gate(seen.key)
             if gate and gate.pending and gate.turn == seen.turn:
-                # Only the rows of ended versions expire: the gate is older than its key's rows.
+                # Only rows of ended versions expire, so a missing row means that the gate is older than its key's rows.
                 gates.conflict(seen.key, f"version {seen.turn} has no row", at)
             return "moving"
         if state.gate.turn != seen.turn:
@@ -152,7 +152,7 @@ class Recovery:
         return "ended" if gates.ended(attempt, error, at) else "moving"
 
     def _renewed(self, attempt: Attempt, at: datetime) -> str:
-        """Start another attempt. The execution of this name is of a time that a restore has undone."""
+        """Start another attempt: the execution of this name ran before a restore."""
         decision = Decision("retry", "sweep", "its execution ran before a restore", at.isoformat())
         renewed = self.turns.gates.renew(attempt, decision)
         if renewed is None:

@@ -40,10 +40,10 @@ class Running:
         return _TURN if state.is_turn else _EARLY
 
     def wait(self, task: WaitInput, machine: "Machine", at: datetime) -> None:
-        """Keep the token until the version's turn; answer it at once if the turn has come meanwhile.
+        """Store the callback token until the version's turn, or return it now if the turn has come.
 
-        Raises StaleCommand if the execution was redriven and may not run now: its first end, whose event may still
-        arrive, is final and wakes nobody.
+        Raises StaleCommand if the execution was redriven and it is not its turn. Its first end was final, and the
+        event of that end may still arrive, so nothing would wake it.
         """
         attempt = require_own(task)
         if task.redrive_count:

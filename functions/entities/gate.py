@@ -124,7 +124,7 @@ class Gates:
             raise NotBlocked(f"{key.sk}: no version has ended without finishing")
 
     def renew(self, attempt: Attempt, decision: Decision) -> Attempt | None:
-        """Make a new attempt of the version whose turn it is. None if it is not the newest attempt, or has ended."""
+        """Start a new attempt of the current version; None if a newer attempt exists or the version has ended."""
         actions = [self.rows.still_undecided(attempt, decision.at), self.rows.again(attempt, decision)]
         if self.write(actions) is not None:
             return None

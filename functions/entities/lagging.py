@@ -43,11 +43,11 @@ class Lagging:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A key at one moment.
+    """State of a key at one moment.
 
-    ended: versions that have ended, in order, from the first that neither gate nor data have passed, each with its row;
-        None if it has expired.
-    unknown: rows of versions after both the gate's newest and the data's, in order.
+    ended: ended versions that neither gate nor data have passed, in order, each with its row,
+        or None if it has expired.
+    unknown: rows of versions newer than those of gate and data, in order.
     """
 
     gate: Gate | None
@@ -101,7 +101,7 @@ class Consistency:
         return Seen(gate, data, ended, unknown) if before == after else None
 
     def _ended(self, key: Key, version: int, published: int) -> Iterator[tuple[int, CommandRow | None]]:
-        """Yield the versions after this one, up to the first that has not ended. Only rows of ended ones expire."""
+        """Yield the ended versions after this one, up to the first unfinished one; only their rows expire."""
         rows = States(self.client, self.tables)
         while (row := rows.command(key, version := version + 1)) or version <= published:
             if row and not row.has_ended:

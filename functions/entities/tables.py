@@ -155,7 +155,7 @@ class Rows:
         )
 
     def still_undecided(self, attempt: Attempt, at: str) -> Action:
-        """Touch the gate, if it is the attempt's turn and n is not dead."""
+        """Update the gate if it is the attempt's turn and version n is not dead."""
         return self._gate(
             attempt.key,
             "#finished = :previous AND NOT contains(#dead, :version)",
@@ -256,7 +256,7 @@ class Rows:
         return {"Put": {**put, "Item": change.row(at)}}
 
     def history(self, change: Change) -> list[Action]:
-        """Copy the replaced row, if there is one. After a restore of the data alone, the history may have it."""
+        """Copy the replaced row, if any, to the history, which may already have it if only the data was restored."""
         copy = change.copy()
         if copy is None:
             return []

@@ -116,11 +116,11 @@ class Finalization:
         return Loader(self.files, self.types)
 
     def load(self, job: Job, at: datetime, most: int) -> dict[str, Any]:
-        """Load the file of an import; end the import if the file, or by its option a row, is refused.
+        """Load an import's file, and end the import if the file is refused, or a row in an all-or-nothing import.
 
-        most: batches at once that the stack allows.
-        Returns {"status", "rows", "max_concurrency"}. A repeated call returns the same, and reads no file: the Map may
-        run. Raises ImportCutOff, BucketUnavailable.
+        most: the stack's limit on concurrent batches.
+        Returns {"status", "rows", "max_concurrency"}. A repeated call returns the same without reading the file,
+        because the Map may be running. Raises ImportCutOff, BucketUnavailable.
         """
         import_ = self.table.known(job.key)
         if not (import_.loaded or import_.stopped or import_.decided or import_.final):

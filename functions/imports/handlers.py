@@ -70,9 +70,10 @@ _MILLISECONDS_FOR_A_ZIP = 25_000
 
 
 class Environment(StoreEnvironment):
-    """command_lifetime_days: how long a command's row outlives its end, unless its type says otherwise.
+    """Environment of the imports functions.
 
-    import_max_concurrency: batches at once, of an import or of all files of a ZIP.
+    command_lifetime_days: days that a command's row outlives its end, unless its type sets its own.
+    import_max_concurrency: concurrent batches of an import, or of all files of a ZIP together.
     """
 
     imports_table: str

@@ -103,7 +103,7 @@ class Unzip:
     entries: Entries
 
     def run(self, key: ImportKey, at: datetime, most: int) -> dict[str, Any]:
-        """Inflate the entries of a ZIP, each once. most: batches at once that the stack allows.
+        """Inflate each entry of a ZIP once. most: the stack's limit on concurrent batches.
 
         Returns {"items": the numbers of the entries, "parallel": how many to import at once}. A refused archive has no
         items, and its error is on the import's row. A repeated or late call returns the same.
@@ -145,9 +145,9 @@ class Children:
     machines: Machines
 
     def trigger(self, task: EntryTask, entries: Entries, at: datetime, most: int) -> None:
-        """Create the entry's child and keep the token, or answer it if the child has ended.
+        """Create the entry's child import and store the callback token, or return it if the child has ended.
 
-        most: batches at once that the stack allows; the children share them.
+        most: the stack's limit on concurrent batches, which the children share.
         A token is stored before anything is decided by the child's end, and the end finds it: see ImportsTable.park.
         Raises ImportCutOff if there is no child, and there must be none.
         """
@@ -188,7 +188,7 @@ class Children:
 
 
 def _child(parent: Import, key: ImportKey, entry: ListedEntry, source: Source, at: datetime, most: int) -> Import:
-    """The import of an entry, with the options of its ZIP, and its part of the batches at once."""
+    """Return the import of an entry, with the ZIP's options and the entry's share of the concurrent batches."""
     options = {name: value for name, value in parent.values["options"].items() if name != "parallel"}
     part = most // min(parent.options.parallel, parent.values[ENTRIES], most)
     return Import.new(

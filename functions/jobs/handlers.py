@@ -1,4 +1,4 @@
-"""Every Lambda handler of jobs: run_job, called by operators and by the event of a new object in JobsBucket."""
+"""Lambda handler of jobs: run_job, called by operators and by the event of a new object in JobsBucket."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""RunJob: size, checksum and line count of an S3 object, read as a stream in constant memory."""
+"""RunJob: computes size, checksum and line count of an S3 object, streamed in constant memory."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator

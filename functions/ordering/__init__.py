@@ -1,6 +1,6 @@
 """Ordering: the order saga, with payments and stock (docs/orders.md).
 
-| module     | has                                                                          |
+| module     | contents                                                                     |
 | ---------- | ---------------------------------------------------------------------------- |
 | handlers   | every Lambda handler, and the environment                                    |
 | requests   | an order: types, limits, errors of a call                                    |

@@ -1,4 +1,4 @@
-"""Every Lambda handler of ordering.
+"""Lambda handlers of ordering.
 
 | handler                        | called by                                    |
 | ------------------------------ | -------------------------------------------- |
@@ -39,7 +39,7 @@ _MILLISECONDS_FOR_A_PAGE = 30_000
 
 
 class Environment(FinalizationEnvironment):
-    """payment_gateway_url: empty without a gateway; then the ARNs of the secrets are empty, too."""
+    """Environment of the ordering functions. Without a gateway, payment_gateway_url and the secrets' ARNs are empty."""
 
     orders_table: str
     payments_table: str
@@ -182,7 +182,7 @@ def sweep_orders(_: None, call: Call) -> dict[str, int]:
 
 @handler(parse_records)
 def notify_orders(records: Sequence[Record], _call: Call) -> dict[str, Any]:
-    """Publish a notice of each order that was confirmed, or failed and became Pending (stream of OrdersTable)."""
+    """Publish a notice for each order in the stream of OrdersTable that was confirmed, or failed and became Pending."""
     from .orders import notice_of
 
     return notices().follow(records, notice_of)

@@ -3,10 +3,10 @@
 DynamoDB cancels all but one of the transactions that conflict on a row. Both functions retry a cancelled transaction,
 with jitter, until they run out of time; after that, Step Functions retries.
 
-A reservation takes each line from one shard, and learns from refused writes. A refused shard has too little or is gone,
-or this environment is wrong about the SKU's shards. The call then reads them all and tries one that has enough. If none
-has, it first moves pieces into one, in a separate transaction. A SKU is out of stock if its rows, read in one snapshot,
-have too little together.
+A reservation takes each line from one shard, and learns from refused writes. If a write is refused, the shard has too
+little or is gone, or this environment's view of the SKU's shards is stale. The call then reads all shards and tries one
+that has enough. If none does, a separate transaction first moves stock into one. A SKU is out of stock if all its rows,
+read in one snapshot, together have too little.
 """
 
 from collections.abc import Mapping, Sequence
@@ -116,9 +116,9 @@ def _shortage(index: int, item: Item, stock: Stock | None) -> str:
 
 @dataclass(slots=True)
 class Places:
-    """Shards to which a reservation's lines are returned: those they were taken from, unless these are gone.
+    """Shards that a reservation's lines return to: the shards they came from, unless those were removed.
 
-    noted: by SKU; none until a refused release has shown them. gone: SKUs whose noted shard is gone.
+    noted: the shard of each SKU, empty until a refused release shows it. gone: SKUs whose noted shard was removed.
     """
 
     noted: Mapping[str, int] = field(default_factory=dict)

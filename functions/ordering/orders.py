@@ -58,9 +58,9 @@ class Orders:
 
 
 def notice_of(record: Record) -> Notice | None:
-    """Return the notice of a change of OrdersTable; None unless the order was confirmed or failed.
+    """Return the notice for a change in OrdersTable; None unless the order was confirmed or failed.
 
-    A replay changes only the revision.
+    A replay changes only the revision, so it causes no notice.
     """
     row = changed_status(record)
     if row is None or row["status"]["S"] not in (CONFIRMED, PENDING):

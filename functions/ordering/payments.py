@@ -19,7 +19,7 @@ _REASONS = {
     "insufficient_funds": "the card has insufficient funds",
     "expired_card": "the card has expired",
 }
-# The payment tokens without a gateway: the test tokens that card processors document.
+# Payment tokens accepted without a gateway: the test tokens that card processors document.
 _ACCEPTED = frozenset({"tok_visa", "tok_mastercard", "tok_amex", "tok_jcb"})
 _DECLINED = {
     "tok_declined": "card_declined",
@@ -65,7 +65,7 @@ class PaymentGateway(Protocol):
 
 
 def authorize(token: str) -> None:
-    """Check a token without a gateway. Raises PaymentDeclined, with the reason, if it is declined."""
+    """Check a test token, as used without a gateway. Raises PaymentDeclined with the reason."""
     if token in _DECLINED:
         raise PaymentDeclined.by_code(_DECLINED[token])
     if token not in _ACCEPTED:

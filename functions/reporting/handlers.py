@@ -1,4 +1,4 @@
-"""Every Lambda handler of reporting: report_orders, called by the stream of OrdersTable."""
+"""Lambda handler of reporting: report_orders, called by the stream of OrdersTable."""
 
 from collections.abc import Sequence
 from functools import cache

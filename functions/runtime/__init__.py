@@ -1,1 +1,1 @@
-"""Shared parts of every function: typed environment, Lambda context, AWS clients, tracing."""
+"""Code shared by all functions: typed environment, Lambda context, AWS clients, tracing."""

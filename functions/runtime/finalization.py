@@ -25,9 +25,9 @@ _MILLISECONDS_FOR_ONE = 80_000
 class FinalizationEnvironment(StoreEnvironment):
     """Environment of the functions that finalize. saga_arn, recovery_arn: the machines' ARNs.
 
-    step_tables: the names of the tables of all steps, by logical id, as JSON.
-    outside_url: URL of the system in which a step works under a lease; empty without one.
-    finalize_after_seconds: the age by which every saga has ended, whatever its outcome; for the sweep.
+    step_tables: table names of all steps by logical id, as JSON.
+    outside_url: URL of the external system that a step calls under a lease; empty if there is none.
+    finalize_after_seconds: the age by which every saga has ended; the sweep uses it.
     """
 
     saga_arn: str

@@ -81,7 +81,7 @@ class Execution:
         return error_type(self.status, self.error)
 
     def ended_before(self, created_at: datetime) -> bool:
-        """Check that the execution had ended by then, so that it belongs to something older of the same name."""
+        """Check whether the execution had ended by then, so that it belongs to an older item of the same name."""
         return self.stopped_at is not None and self.stopped_at < created_at
 
     def ended_after(self, asked_at: datetime | None, at: datetime) -> bool:

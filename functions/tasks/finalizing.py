@@ -118,7 +118,7 @@ class Finalization:
     ) -> Status:
         """Like `finish`, after waiting for invocations that may still be working.
 
-        check: called before the first try, and again after the wait, which may take a minute. Its error ends this.
+        check: called before the first try, and again after the wait, which may take a minute; its errors propagate.
         """
         while True:
             check()
@@ -130,7 +130,7 @@ class Finalization:
             self._wait(key, attempt, time_left)
 
     def _wait(self, key: TaskKey, attempt: int, time_left: Callable[[], bool]) -> None:
-        """Wait until no invocation of the attempt may be working, or no time is left. Asks only the table."""
+        """Wait until no invocation of the attempt can still be running, or time is up. Reads only the table."""
         while time_left():
             time.sleep(_PAUSE)
             task, at = self.table.known(key), datetime.now(UTC)

@@ -222,7 +222,7 @@ def merged(
 
 
 def _is_newer(standing: Mapping[str, str], note: Mapping[str, str], *, final: bool) -> bool:
-    """True if a newer import owns the key. A result without a start gives way to a first result only."""
+    """Check whether a newer import owns the key. Without a start, a result yields to a first result only."""
     theirs, own = began(standing), began(note)
     return not "" < theirs < own if final else own < theirs
 

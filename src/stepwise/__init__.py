@@ -2,4 +2,4 @@
 
 __version__ = "0.1.0"
 STACK_NAME, STACK_ON_AWS = "stepwise", "stepwise-prod"
-"""The names of the local stack and of the one on AWS, unless --stack has another."""
+"""Default stack names, local and on AWS; --stack overrides them."""

@@ -1,6 +1,6 @@
-"""Imports handlers and signs calls, in an environment that has only what Lambda has. Run by test_runtime.py.
+"""Imports handlers and signs calls in an environment with Lambda's packages only; run by test_runtime.py.
 
-Argument: a file with JSON: `modules`; `targets`, each module.handler; `operations` by service. Prints what it signed.
+Argument: a JSON file with `modules`, `targets` (module.handler) and `operations` by service. Prints the signed ones.
 """
 
 import importlib
@@ -24,7 +24,7 @@ def main(path: str) -> None:
 
 
 def signed(service: str, operations: list[str]) -> list[str]:
-    """Sign each operation of a service with the functions' client, and send none. Returns those with a signature."""
+    """Sign each operation of a service with the functions' client without sending it. Returns the signed operations."""
     from botocore import xform_name
 
     from runtime.clients import client
@@ -48,7 +48,7 @@ def signed(service: str, operations: list[str]) -> list[str]:
 
 
 def plain(shape: Any) -> Any:
-    """A value of a shape, with its required members only."""
+    """Return a value of a shape with only its required members."""
     match shape.type_name:
         case "structure":
             return {name: plain(shape.members[name]) for name in shape.required_members}

@@ -55,7 +55,7 @@ def test_no_alarm_is_on_just_below_its_threshold() -> None:
     assert on(harmless=tuple(CAUSES)) == set()
 
 
-def test_monitoring_parameter_controls_alarms_dashboard_and_metrics_of_logs() -> None:
+def test_monitoring_parameter_controls_alarms_dashboard_and_log_metrics() -> None:
     shared = load(ROOT / "stacks" / "observability.yaml")["Resources"]
     watching = ALARMS.keys() | {name for name, body in RESOURCES.items() if body["Type"] == "AWS::Logs::MetricFilter"}
     own = {name: RESOURCES[name] for name in watching - shared.keys()}

@@ -45,7 +45,7 @@ every_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=
 
 
 def routes(stack: Stack) -> dict[str, Any]:
-    """The security of each route; None if it is open."""
+    """Return the security of each route; None for an open route."""
     items = {path: item for path, item in stack.resolve(BODY)["paths"].items() if item}
     return {f"{method} {path}": one.get("security") for path, item in items.items() for method, one in item.items()}
 
@@ -86,8 +86,8 @@ def test_every_post_accepts_an_idempotency_key(operation: Operation) -> None:
 
 
 @pytest.mark.parametrize("given", [{}, TOKENS], ids=["sigv4", "jwt"])
-def test_cors_implies_an_open_options_route(given: dict[str, str]) -> None:
-    """A preflight has no credentials, and `$default` would authorize it. The route is the only difference."""
+def test_cors_adds_an_open_options_route(given: dict[str, str]) -> None:
+    """A preflight has no credentials, so `$default` would reject it. CORS changes nothing but this route."""
     usual = routes(Stack(parameters=given))
 
     assert routes(Stack(parameters=given | ORIGINS)) == {**usual, "options /{proxy+}": None}
@@ -96,7 +96,7 @@ def test_cors_implies_an_open_options_route(given: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("parameter", "required"), [tuple(TOKENS), tuple(TOKENS)[::-1]])
-def test_issuer_and_audience_cannot_be_deployed_alone(parameter: str, required: str) -> None:
+def test_issuer_and_audience_require_each_other(parameter: str, required: str) -> None:
     def given(name: str) -> Any:
         return {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]}
 
@@ -116,12 +116,12 @@ def test_issuer_and_audience_cannot_be_deployed_alone(parameter: str, required: 
         ("issuer.example", False),
     ],
 )
-def test_issuer_has_an_address_that_api_gateway_reads(issuer: str, allowed: bool) -> None:
+def test_issuer_is_a_url_that_api_gateway_accepts(issuer: str, allowed: bool) -> None:
     assert bool(re.fullmatch(TEMPLATE["Parameters"]["ApiJwtIssuer"]["AllowedPattern"], issuer)) == allowed
 
 
-def test_pages_of_listed_origins_may_use_each_link() -> None:
-    """Each bucket that links are made for has rules for their methods, and none without ApiCorsOrigins."""
+def test_listed_origins_may_use_each_link() -> None:
+    """Each bucket with presigned links has CORS rules for their methods, but none without ApiCorsOrigins."""
     code = (ROOT / "functions" / "api" / "imports.py").read_text()
     methods = {operation.partition("_")[0].upper() for operation in re.findall(r'_link\("(\w+)"', code)}
     signing = [path for path in (ROOT / "functions").rglob("*.py") if "generate_presigned" in path.read_text()]
@@ -157,7 +157,7 @@ def test_requests_are_throttled() -> None:
     assert settings["ThrottlingRateLimit"] == settings["ThrottlingBurstLimit"] == {"Ref": "ApiRequestRate"}
 
 
-def test_metrics_of_routes_which_nothing_reads_are_not_paid_for() -> None:
+def test_route_metrics_are_off() -> None:
     assert RESOURCES["HttpApiStage"]["Properties"]["DefaultRouteSettings"]["DetailedMetricsEnabled"] is False
 
 

@@ -58,8 +58,8 @@ def test_last_resort_fires_a_day_after_the_approval_is_due(state: Any) -> None:
 
 
 @pytest.mark.parametrize("others", [[], ["price-release", "dev-payout"]], ids=["none", "two"])
-def test_only_ends_and_histories_of_waiting_machines_are_read(others: list[str]) -> None:
-    """Other machines of the account, and their inputs, are no business of approvals."""
+def test_approvals_read_only_ends_and_histories_of_waiting_machines(others: list[str]) -> None:
+    """Approvals may not read other machines of the account or their inputs."""
     machines = [name for name, one in MACHINES.items() if "RequestApprovalFunctionArn" in one.substitutions]
     arns = [f"arn:aws:states:us-east-1:000000000000:stateMachine:{name}" for name in [*machines, *others]]
     stack = Stack(parameters={"ApprovalMachineArns": ",".join(arns[len(machines) :])})

@@ -1,4 +1,4 @@
-"""Imports leave concurrency to others, and batches outlast throttling: a model of Lambda and the definition."""
+"""Model of Lambda and the state machine: imports leave concurrency to others, and batches outlast throttling."""
 
 import heapq
 import random
@@ -10,10 +10,10 @@ import pytest
 from tests.kit.machine import MACHINES, THROTTLED, pauses
 from tests.kit.template import TEMPLATE
 
-# A new account.
+# Concurrent executions of a new account.
 ENVIRONMENTS = 10
 BATCHES = 1_000
-# Of a batch of 100 rows: docs/scale.md assumes 10.
+# Seconds for a batch of 100 rows; docs/scale.md assumes 10.
 SECONDS = [2, 7, 13.6]
 PARAMETER = TEMPLATE["Parameters"]["ImportMaxConcurrency"]
 (BATCH,) = (state for name, state in MACHINES["ImportCsv"].tasks() if name == "csv_rows_handler")
@@ -23,12 +23,13 @@ PARAMETER = TEMPLATE["Parameters"]["ImportMaxConcurrency"]
 def share_that_gives_up(
     at_once: int, seconds: float, retrier: Mapping[str, Any] = RETRIER, taken: int = 0, until: float = 0
 ) -> float:
-    """Run a Map over all batches. Returns the share whose retrier is used up.
+    """Run a Map over all batches. Returns the share of batches that exhaust their retries.
 
-    at_once: batches. seconds: for each. taken: environments that others use; until: when they use all of them.
+    at_once: concurrent batches. seconds: duration of a batch. taken: environments in use by others.
+    until: the time until which others use all environments.
     """
     chance, left, busy, given_up = random.Random(36), BATCHES, taken, 0  # noqa: S311
-    # Moment, order, and throttled tries so far; None if an invocation ends then.
+    # Time, sequence number, and throttled tries so far; None marks the end of an invocation.
     due: list[tuple[float, int, int | None]] = []
     for number in range(at_once):
         heapq.heappush(due, (chance.uniform(0, 1), number, 0))
@@ -55,30 +56,30 @@ def share_that_gives_up(
 
 @pytest.mark.parametrize("seconds", SECONDS)
 @pytest.mark.parametrize("at_once", [PARAMETER["Default"], PARAMETER["MaxValue"]])
-def test_no_batch_gives_up_in_a_new_account(at_once: int, seconds: float) -> None:
+def test_no_batch_fails_in_a_new_account(at_once: int, seconds: float) -> None:
     for taken in (0, ENVIRONMENTS // 2, ENVIRONMENTS - 1):
         assert share_that_gives_up(at_once, seconds, taken=taken) == 0
 
 
-def test_batches_outlast_an_hour_without_an_environment() -> None:
+def test_batches_survive_an_hour_without_an_environment() -> None:
     assert share_that_gives_up(PARAMETER["MaxValue"], 7, until=3_600) == 0
 
 
-def test_throttled_batch_is_tried_for_as_long_as_its_import_may_run() -> None:
-    """Full jitter leaves half of the pauses."""
+def test_throttled_batch_is_retried_until_the_import_times_out() -> None:
+    """Full jitter halves the average pause."""
     assert pauses(RETRIER) / 2 >= MACHINES["ImportCsv"].definition["TimeoutSeconds"]
 
 
 @pytest.mark.parametrize(("seconds", "lost"), [(2, 0.2), (7, 0.4), (13.6, 0.6)])
-def test_model_loses_batches_with_six_tries_in_46_seconds(seconds: float, lost: float) -> None:
-    """As `import-csv` once did, with 50 batches at once."""
+def test_six_tries_in_46_seconds_lose_batches(seconds: float, lost: float) -> None:
+    """`import-csv` once ran 50 concurrent batches with these retries."""
     short = {"IntervalSeconds": 2, "MaxAttempts": 5, "BackoffRate": 2, "MaxDelaySeconds": 16}
 
     assert share_that_gives_up(50, seconds, short) > lost
 
 
-def test_default_import_takes_half_of_a_new_account_and_ends_in_time() -> None:
-    """A million rows end within half of the machine's time."""
+def test_default_import_uses_half_of_a_new_account_and_ends_in_time() -> None:
+    """A million rows take less than half of the machine's timeout."""
     default, hours = PARAMETER["Default"], MACHINES["ImportCsv"].definition["TimeoutSeconds"]
 
     assert default <= ENVIRONMENTS / 2

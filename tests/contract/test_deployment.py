@@ -51,7 +51,7 @@ def test_guide_lists_retained_resources(resource: str) -> None:
 
 @cache
 def earlier(stack: str) -> frozenset[str]:
-    """The stacks that CloudFormation creates before a nested stack, by references and DependsOn."""
+    """Return the stacks that CloudFormation creates before a nested stack, due to references and DependsOn."""
     body = load(ROOT / "template.yaml")["Resources"][stack]
     named = re.findall(r"'Fn::GetAtt': \['(\w+)'", str(body))
     direct = {*named, *([body["DependsOn"]] if "DependsOn" in body else [])}
@@ -70,8 +70,8 @@ def test_at_most_three_stacks_are_created_at_once() -> None:
     assert at_once == []
 
 
-def test_order_of_creation_makes_no_chain_longer() -> None:
-    """Foundation, accounts, approvals, opening of accounts, API, observability."""
+def test_creation_order_lengthens_no_chain() -> None:
+    """The longest chain is foundation, accounts, approvals, account opening, API, observability."""
 
     def length(stack: str) -> int:
         return 1 + max(map(length, earlier(stack)), default=0)

@@ -77,7 +77,7 @@ def decided(page: str) -> list[int]:
 
 
 def indexed() -> Iterator[tuple[str, int]]:
-    """Yield page and number of each decision in the index."""
+    """Yield the page and number of each decision in the index."""
     for page, numbers in re.findall(r"^\| \[.+\]\((.+)\) \| (.+) \|$", DECISIONS["README.md"], re.MULTILINE):
         yield from ((page, int(number)) for number in numbers.split(", "))
 

@@ -58,7 +58,7 @@ ASYNCHRONOUS = [
     if {event["Type"] for event in function.properties.get("Events", {}).values()} - STREAMS
 ]
 
-# The longest name of a root stack for which names are tested, and limits of physical names.
+# The longest root stack name that names are tested with, and the limits of physical names.
 ROOT_STACK_NAME = "s" * 40
 MAX_NAMES = {
     "AWS::Serverless::Function": 64,
@@ -116,7 +116,7 @@ def test_function_logs_to_its_own_group(function: Function) -> None:
 
 
 class Longest(Stack):
-    """The stack in the Region and partition with the longest names, with the longest values of all parameters."""
+    """Return the stack with the longest Region, partition and parameter values."""
 
     def name(self, logical_id: str) -> str:
         nested = f"{ROOT_STACK_NAME}-AccountOpening-{'X' * 13}"
@@ -130,14 +130,14 @@ class Longest(Stack):
 
 
 def longest(parameter: Mapping[str, Any]) -> str:
-    """The longest value of a parameter. Raises KeyError if it has no limit of its own."""
+    """Return the longest value of a parameter. Raises KeyError if nothing limits it."""
     if "AllowedValues" in parameter:
         return max(map(str, parameter["AllowedValues"]), key=len)
     return str(parameter["MaxValue"]) if parameter["Type"] == "Number" else "x" * parameter["MaxLength"]
 
 
 @every_function
-def test_longest_environment_is_within_lambdas_limit(function: Function) -> None:
+def test_longest_environment_fits_lambdas_limit(function: Function) -> None:
     """Lambda measures the variables as JSON."""
     variables = {
         **TEMPLATE["Globals"]["Function"]["Environment"]["Variables"],

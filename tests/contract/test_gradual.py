@@ -245,8 +245,8 @@ def test_all_at_once_needs_no_codedeploy(release: str) -> None:
     assert not [name for name, body in resources.items() if "CodeDeploy" in body["Type"] or "UpdatePolicy" in body]
 
 
-def test_codedeploy_shifts_only_what_takes_orders(tmp_path: Path, release: str) -> None:
-    """Every stack would take the time of its shift after the stacks that it depends on."""
+def test_codedeploy_shifts_only_functions_that_take_orders(tmp_path: Path, release: str) -> None:
+    """The shift of each stack would wait for the shifts of the stacks that it depends on."""
     shutil.copy(ROOT / "template.yaml", tmp_path)
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
     shutil.copytree(ROOT / "statemachine", tmp_path / "statemachine")
@@ -262,7 +262,7 @@ def test_codedeploy_shifts_only_what_takes_orders(tmp_path: Path, release: str) 
         assert all(("DeploymentPreference" in one) == (name in gradual.SHIFTED) for one in found)
 
 
-def test_guide_names_the_time_of_the_shift() -> None:
+def test_guide_states_the_duration_of_the_shift() -> None:
     root = load(ROOT / "template.yaml")
     everywhere = gradual.deepest_chain(root, STACKS_WITH_FUNCTIONS)
 
@@ -271,7 +271,7 @@ def test_guide_names_the_time_of_the_shift() -> None:
 
 
 @each("shift", CODEDEPLOY_PREDEFINED_CONFIGURATIONS_LIST)
-def test_duration_of_a_shift_is_known(shift: str) -> None:
+def test_duration_of_every_deployment_preference_is_known(shift: str) -> None:
     assert (gradual.minutes(shift) == 0) == (shift == "AllAtOnce")
 
 

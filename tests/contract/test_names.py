@@ -1,4 +1,4 @@
-"""Every name contains the stack's: two stages in one account share nothing, and a role can be bound to one of them."""
+"""Resource names contain the stack name, so two stages share nothing and a role can be limited to one."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -20,7 +20,7 @@ from tests.kit.project import ROOT
 
 REGION = "us-east-1"
 LONG = "a-stack-whose-name-is-forty-letters-long"
-# The property that names a type, and the longest name.
+# For each type, the property with the name and the maximum length.
 NAMED = {
     "AWS::ApiGatewayV2::Api": ("Body.info.title", 128),
     "AWS::CloudWatch::Dashboard": ("DashboardName", 255),
@@ -28,9 +28,9 @@ NAMED = {
     "AWS::Logs::LogGroup": ("LogGroupName", 512),
     "AWS::StepFunctions::StateMachine": ("StateMachineName", 80),
 }
-# Secrets, named after their logical id alone, and the key have the stack's name in a tag.
+# Types with the stack name in a tag: secrets, which are named after their logical id alone, and the key.
 TAGGED = {"AWS::KMS::Key", "AWS::SecretsManager::Secret"}
-# Parts of a resource with a name, which AWS finds by that or by an id of its own.
+# Parts of a named resource, which AWS identifies by its name or by a generated id.
 PARTS = {
     "AWS::ApiGatewayV2::Stage",
     "AWS::Lambda::EventInvokeConfig",
@@ -43,7 +43,7 @@ PARTS = {
     "AWS::SQS::QueuePolicy",
 }
 
-# A fixed name would collide with what an earlier stack of the same name left.
+# A fixed name would collide with resources that an earlier stack of the same name left.
 _NAME_OF = {
     "AWS::CloudWatch::Alarm": "AlarmName",
     "AWS::DynamoDB::Table": "TableName",
@@ -65,7 +65,7 @@ class Resource(NamedTuple):
     properties: dict[str, Any]
 
     def named(self, root: str) -> str:
-        """Its name in a root stack of this name."""
+        """Return the resource's name in a root stack of the given name."""
         if self.kind in LIMITS:
             return generated(self.kind, generated("AWS::CloudFormation::Stack", root, self.stack), self.name)
         value: Any = self.properties
@@ -90,12 +90,12 @@ def with_names() -> list[Resource]:
     return [one for one in resources() if one.kind in {*LIMITS, *NAMED}]
 
 
-def test_every_type_is_named_tagged_or_a_part() -> None:
+def test_every_type_is_named_tagged_or_part_of_another() -> None:
     assert {one.kind for one in resources()} - {*LIMITS, *NAMED} - TAGGED - PARTS == set()
     assert {one.name for one in resources() if one.kind in LIMITS and _NAME_OF.get(one.kind) in one.properties} == set()
 
 
-def test_names_contain_the_name_of_the_stack() -> None:
+def test_names_contain_the_stack_name() -> None:
     assert [one for one in with_names() if STACK_ON_AWS not in one.named(STACK_ON_AWS)] == []
 
 
@@ -105,7 +105,7 @@ def test_machines_are_named_after_their_definitions() -> None:
     assert {one.named(LONG) for one in resources() if one.kind == "AWS::StepFunctions::StateMachine"} == expected
 
 
-def test_names_fit_a_stack_with_a_name_of_40_characters() -> None:
+def test_names_fit_with_a_stack_name_of_40_characters() -> None:
     limits = LIMITS | {kind: limit for kind, (_, limit) in NAMED.items()}
 
     assert len(LONG) == 40
@@ -120,7 +120,7 @@ def test_pattern_matches_every_generated_name(root: str) -> None:
     assert [one for one in every if not fnmatchcase(one.named(root), pattern(one.kind, root))] == []
 
 
-def test_pattern_has_the_whole_name_of_up_to_23_characters() -> None:
+def test_pattern_contains_stack_names_of_up_to_23_characters() -> None:
     assert {pattern(kind, "x" * 23) for kind in LIMITS} == {"x" * 23 + "-*"}
     assert pattern("AWS::S3::Bucket", "x" * 24) == "x" * 24 + "*"
     assert {kind for kind in LIMITS if pattern(kind, LONG) != f"{LONG}-*"} == {
@@ -136,7 +136,7 @@ def test_pattern_has_the_whole_name_of_up_to_23_characters() -> None:
             *("AWS::Lambda::Function", "MyStackDev-MyNestedApplicationStack", "MyLambdaFunctionName"),
             "MyStackDev-MyNestedApplicatio-MyLambdaFunctionName-",
         ),
-        # Roles and functions of Amplify's stacks.
+        # Roles and functions in stacks of AWS Amplify.
         (
             *("AWS::Lambda::Function", "amplify-nextamplified-dev-105730", "UpdateRolesWithIDPFunction"),
             "amplify-nextamplified-dev-UpdateRolesWithIDPFuncti-",
@@ -147,11 +147,11 @@ def test_pattern_has_the_whole_name_of_up_to_23_characters() -> None:
         ),
     ],
 )
-def test_generated_names_are_like_those_seen_on_aws(kind: str, stack: str, logical_id: str, name: str) -> None:
+def test_generated_names_match_names_seen_on_aws(kind: str, stack: str, logical_id: str, name: str) -> None:
     assert generated(kind, stack, logical_id)[:-13] == name
 
 
-def test_no_pattern_of_a_stage_matches_names_of_another() -> None:
+def test_no_pattern_of_a_stage_matches_another_stage() -> None:
     names = [stage.stack_name for stage in stages().values()]
 
     assert [pair for pair in permutations(names, 2) if not apart(*pair)] == []
@@ -171,11 +171,11 @@ def test_no_pattern_of_a_stage_matches_names_of_another() -> None:
         ("x" * 24 + "a", "x" * 24 + "b", False),
     ],
 )
-def test_stacks_are_apart_if_no_pattern_matches_both(one: str, other: str, expected: bool) -> None:
+def test_stacks_are_isolated_if_no_pattern_matches_both(one: str, other: str, expected: bool) -> None:
     assert (apart(one, other), apart(other, one)) == (expected, expected)
 
 
-def test_stages_that_are_not_apart_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_that_are_not_isolated_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepwise.deployment.stages.ROOT", tmp_path)
     tables = (f'[{name}.global.parameters]\nstack_name = "{name}"\n' for name in ("stepwise", "stepwise-dev"))
     (tmp_path / "samconfig.toml").write_text("".join(tables))

@@ -200,7 +200,7 @@ def test_lost_notice_raises_an_alarm(machine: str) -> None:
 
 @each(("event", "service"), [(event, service) for event in NAMING_A_SERVICE for service in ("sns", "lambda")])
 def test_only_failed_notices_count_as_failed(event: str, service: str) -> None:
-    """tests/machines matches the same patterns against the histories of every path."""
+    """tests/machines matches the same patterns with the histories of every path."""
     details = {"resourceType": service, "resource": "publish"}
     history = [{"id": 5, "type": event, f"{event[0].lower()}{event[1:]}EventDetails": details}]
     of_machines = [
@@ -217,8 +217,8 @@ def test_only_failed_notices_count_as_failed(event: str, service: str) -> None:
 
 
 @each("metric_filter", FILTERS)
-def test_metric_filter_of_a_function_reads_what_its_code_logs_at_the_level_that_is_on(metric_filter: Any) -> None:
-    """Only the level of the state machines' logs is a parameter."""
+def test_metric_filter_of_a_function_matches_its_logs_at_the_deployed_level(metric_filter: Any) -> None:
+    """Only state machines have their log level as a parameter."""
     pattern, group = metric_filter["FilterPattern"], metric_filter["LogGroupName"]["Ref"]
     (function, *_) = [one for one in FUNCTIONS.values() if one.log_group == group] or [None]
     if function is None:
@@ -252,7 +252,7 @@ def test_filter_pattern_matches_as_on_aws(pattern: str, found: bool) -> None:
 
 
 @each("pattern", ["ERROR", "{ $.a = 1 }", '{ $.a = "1" $.b }', '{ ($.a = "1" }', '{ $.a = "1*" IS NULL }'])
-def test_filter_pattern_outside_the_model_is_refused(pattern: str) -> None:
+def test_unsupported_filter_pattern_is_rejected(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"not modelled|parenthesis"):
         matches(pattern, {"a": "1"})
 

@@ -72,8 +72,8 @@ def test_queue_behind_the_topic_requires_tls(queue: str) -> None:
 
 
 @every_source
-def test_message_survives_an_hour_of_throttling_and_then_has_five_tries(queue: str) -> None:
-    """Lambda repeats a throttled invocation for the visibility timeout; then the message has been received once more.
+def test_message_gets_five_tries_after_an_hour_of_throttling(queue: str) -> None:
+    """Lambda retries a throttled invocation until the visibility timeout; then SQS counts another receive.
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
     """
@@ -108,8 +108,8 @@ def test_message_is_handled_alone_and_not_while_it_may_still_run(function: str, 
 
 
 @every_mapping
-def test_queue_cannot_take_the_concurrency_of_the_account(function: str, mapping: dict[str, Any]) -> None:
-    """Without a limit of its own, a mapping invokes up to 1,000 functions at once. AWS accepts 2 to 1,000."""
+def test_queue_cannot_use_up_the_concurrency_of_the_account(function: str, mapping: dict[str, Any]) -> None:
+    """Without MaximumConcurrency (2 to 1,000), a mapping runs up to 1,000 invocations at once."""
     assert 2 <= mapping["ScalingConfig"]["MaximumConcurrency"] <= 10
 
 

@@ -31,7 +31,7 @@ def test_deployed_packages_are_the_tested_ones(path: Path) -> None:
     assert set(lines(path)) <= set(lines(ROOT / "requirements" / "dev.txt"))
 
 
-def test_runtime_environment_has_the_layers_packages() -> None:
+def test_runtime_environment_has_the_packages_of_the_layers() -> None:
     assert set(lines(LAYER)) <= set(lines(ROOT / "requirements" / "runtime.txt"))
 
 

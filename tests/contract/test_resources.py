@@ -150,8 +150,8 @@ def test_data_outlives_the_stack_but_not_a_failed_first_deployment(resource: str
 
 
 @each("table", sorted(set(TABLES) - {"ReportsTable"}))
-def test_table_is_protected_from_deletion_by_the_parameter(table: str) -> None:
-    """Only reports can be rebuilt."""
+def test_parameter_protects_tables_from_deletion(table: str) -> None:
+    """ReportsTable is the exception: it can be rebuilt."""
     on = Stack(parameters={"DeletionProtection": "true"})
 
     assert on.resolve(TABLES[table]["DeletionProtectionEnabled"]) == "true"
@@ -159,7 +159,7 @@ def test_table_is_protected_from_deletion_by_the_parameter(table: str) -> None:
 
 @each("resource", RESOURCES)
 def test_rollback_of_a_first_deployment_can_delete_everything(resource: str) -> None:
-    """SAM retains a layer's versions unless told otherwise."""
+    """SAM retains layer versions by default."""
     properties = RESOURCES[resource].get("Properties", {})
 
     assert RESOURCES[resource].get("DeletionPolicy", "Delete") in {"Delete", "RetainExceptOnCreate"}
@@ -184,7 +184,7 @@ def test_orders_stream_has_old_and_new_images() -> None:
     assert TABLES["OrdersTable"]["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
-def test_at_most_two_functions_read_a_stream() -> None:
+def test_stream_has_at_most_two_readers() -> None:
     """DynamoDB throttles a stream with more readers."""
     sources = [
         event["Properties"]["Stream"]["Fn::GetAtt"][0]

@@ -37,6 +37,21 @@ POLICIES = ("CodePolicy", "DataPolicy", "WatchPolicy")
 MAX_CHARACTERS = 6_144
 # Grants on everything although IAM knows ARNs for the action: permissions.py has the reasons.
 BROAD = {"cloudwatch:DescribeAlarms"}
+# A secret, a key and an API, whose ARNs do not tell which stack's they are.
+TAGGED = (
+    f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:PaymentKey-1A2B-Ab12Cd",
+    f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1",
+    f"arn:aws:apigateway:{REGION}::/apis/a1b2",
+)
+# CreateSecret refuses a name that exists.
+HARMLESS = {
+    "kms:DescribeKey",
+    "kms:GetKeyPolicy",
+    "kms:GetKeyRotationStatus",
+    "kms:ListResourceTags",
+    "secretsmanager:CreateSecret",
+    "secretsmanager:DescribeSecret",
+}
 
 each_stack = pytest.mark.parametrize("stack", STACKS)
 
@@ -138,6 +153,27 @@ def test_role_has_no_unneeded_grants() -> None:
     assert granted - needed == set()
 
 
+@pytest.mark.parametrize("requested", [{}, {"aws:requesttag/stepwise-stack": STACKS["short"]}])
+@pytest.mark.parametrize("arn", TAGGED)
+def test_role_only_describes_what_has_the_tag_of_another_stack(arn: str, requested: dict[str, str]) -> None:
+    """So it takes the tag away in no first call, and changes nothing in a second one."""
+    policy = [parse_policy_document({"Statement": statements(STACKS["short"])})]
+    seen = {"aws:resourcetag/stepwise-stack": "stepwise-prod", **requested}
+    service = arn.split(":")[2]
+    actions = {
+        action for _, action, _, _ in grants(STACKS["short"]) if action.startswith(service) and reference(action)
+    }
+    allowed = {
+        action
+        for action in actions
+        if evaluate(EvalContext("", "AssumedRole", ACCOUNT, action, arn, REGION, service_context=seen), policy).decision
+        == "Allow"
+    }
+
+    assert actions
+    assert allowed <= HARMLESS
+
+
 @each_stack
 def test_role_may_change_neither_itself_nor_roles_of_others(stack: str) -> None:
     policy = [parse_policy_document({"Statement": statements(STACKS[stack])})]
@@ -172,6 +208,13 @@ def test_reading_a_mapping_depends_on_no_function() -> None:
 
     assert conditional
     assert {action for one in conditional for action in listed(one["Action"]) if ":Get" in action} == set()
+
+
+@each_stack
+def test_no_pattern_matches_a_name_that_ends_with_the_stacks(stack: str) -> None:
+    patterns = [one for statement in statements(STACKS[stack]) for one in listed(statement["Resource"])]
+
+    assert [one for one in patterns if re.search(rf"\*[^:/]*{STACKS[stack]}", one)] == []
 
 
 def test_no_grant_is_wider_than_iam_allows() -> None:

@@ -1,4 +1,4 @@
-"""Every handler runs with what Lambda has: our layers, and the oldest packages of its runtime that we know of.
+"""Handlers run with our layers and the oldest packages known in Lambda's runtime.
 
 AWS updates boto3, botocore and urllib3 there without notice, while our service models come from a pinned botocore.
 """
@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).with_name("lambda_runtime.py")
 PYTHON = ROOT / ".venv-runtime" / "bin" / "python"
 
 
-def test_handlers_import_and_sign_every_call_with_the_oldest_runtime(tmp_path: Path) -> None:
+def test_handlers_import_and_sign_every_call_in_the_oldest_runtime(tmp_path: Path) -> None:
     code = shutil.copytree(FUNCTIONS, tmp_path / "code", ignore=shutil.ignore_patterns("__pycache__"))
     write(Path(botocore.__file__).parent / "data", code / "runtime" / "service_models")
     targets = [body["Handler"] for body in of_type(flat(ROOT / "template.yaml"), FUNCTION).values()]

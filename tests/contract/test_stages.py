@@ -16,11 +16,11 @@ from tests.kit.template import TEMPLATE, listed
 REGION, ACCOUNT = "us-east-1", "123456789012"
 # The pattern `stepwise-*` would reach both.
 ONE, OTHER = "stepwise", "stepwise-dev"
-# What runs under a resource, by its type: an object, an index, an execution, a stream of a log group.
+# Suffixes of ARNs below a resource, by type: an object, an index, an execution, a log stream.
 BELOW = ("", "/any", "/index/any", ":any", "*")
-# Their ARNs are random, which the resolver does not show: the template names each by reference.
+# Types with random ARNs, which the resolver does not model; the template refers to each by its logical id.
 RANDOM = {"AWS::KMS::Key", "AWS::SecretsManager::Secret"}
-# Actions on everything: IAM knows no resource for them, or a token is the permission (the last).
+# Actions allowed on `*`: IAM has no resource for them, or the callback token is the permission (the last).
 ON_EVERYTHING = {
     *("connect:ListInstances", "ds:CheckAlias", "ds:CreateDirectory", "ds:CreateIdentityPoolDirectory"),
     *("ds:DescribeDirectories", "dynamodb:ListStreams", "logs:CreateLogDelivery", "logs:DeleteLogDelivery"),
@@ -28,7 +28,7 @@ ON_EVERYTHING = {
     *("logs:PutResourcePolicy", "logs:UpdateLogDelivery", "xray:GetSamplingRules", "xray:GetSamplingTargets"),
     *("xray:PutTelemetryRecords", "xray:PutTraceSegments", "states:SendTaskSuccess"),
 }
-# All functions of an account share its concurrency.
+# Account-wide metrics: all functions of an account share its concurrency.
 OF_THE_ACCOUNT = {"FunctionsThrottledAlarm"}
 
 
@@ -38,7 +38,7 @@ def stage(stack: str) -> Resolver:
 
 
 def arns(stack: str) -> Iterator[str]:
-    """The ARNs of a stage's resources, and of what is below them."""
+    """Return the ARNs of a stage's resources and of everything below them."""
     resolver = stage(stack)
     for name, body in resolver.template["Resources"].items():
         if body["Type"] not in RANDOM:
@@ -55,7 +55,7 @@ def statements(stack: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(("one", "other"), [(ONE, OTHER), (OTHER, ONE)])
-def test_no_role_reaches_a_resource_of_another_stage(one: str, other: str) -> None:
+def test_no_role_can_access_another_stage(one: str, other: str) -> None:
     others = list(arns(other))
     reached = {
         (role, arn)
@@ -69,7 +69,7 @@ def test_no_role_reaches_a_resource_of_another_stage(one: str, other: str) -> No
     assert reached == set()
 
 
-def test_few_actions_have_no_resource() -> None:
+def test_only_listed_actions_are_allowed_on_all_resources() -> None:
     everything = [statement for _, statement in statements(ONE) if "*" in listed(statement["Resource"])]
     conditional = {"aws:RequestTag/stepwise-stack": ONE}
     free = [one for one in everything if one.get("Condition", {}).get("StringEquals") != conditional]
@@ -77,14 +77,14 @@ def test_few_actions_have_no_resource() -> None:
     assert {action for one in free for action in listed(one["Action"])} == ON_EVERYTHING
 
 
-def test_rules_match_events_of_their_stage_only() -> None:
+def test_rules_match_only_events_of_their_stage() -> None:
     rules = stage(ONE).resources("AWS::Events::Rule")
     patterns = {name: json.dumps(body["EventPattern"]) for name, body in rules.items() if "EventPattern" in body}
 
     assert {name for name, pattern in patterns.items() if f"{ONE}-" not in pattern} == set()
 
 
-def test_metrics_are_of_one_stage() -> None:
+def test_metrics_belong_to_one_stage() -> None:
     filters = stage(ONE).resources("AWS::Logs::MetricFilter").values()
     alarms = stage(ONE).resources("AWS::CloudWatch::Alarm").items()
     watched = {name: metric for name, alarm in alarms for metric in metrics(alarm)}

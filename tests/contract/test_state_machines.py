@@ -62,7 +62,7 @@ STATE_CONTEXT = {
     "retry_count.$": "$$.State.RetryCount",
 }
 INIT_SECONDS = 10
-# Seconds; docs/scale.md, Outages.
+# Seconds; see Outages in docs/scale.md.
 THROTTLED_SECONDS = 360
 # A version waits until its predecessors have finished.
 WITHOUT_TIMEOUT = {"Command"}
@@ -180,8 +180,8 @@ def test_machine_logs_to_its_own_group_without_its_data(machine: Machine) -> Non
 
 
 @each("machine", sorted(HOLDING_TOKENS))
-def test_machine_with_payment_tokens_is_encrypted_with_the_given_key(machine: str) -> None:
-    """Step Functions keeps the key of a machine whose template no longer says how to encrypt it."""
+def test_machine_with_payment_tokens_uses_the_given_key(machine: str) -> None:
+    """Step Functions keeps a machine's key if the template no longer mentions it."""
     configured = MACHINES[machine].properties["EncryptionConfiguration"]
     key = "arn:aws:kms:us-east-1:000000000000:key/k-1"
 

@@ -25,7 +25,7 @@ every_task = pytest.mark.parametrize("name", TASKS)
 
 
 def events_of(state: State) -> int:
-    """The maximum number of events of a Task that is not throttled: each attempt, its entry and its exit."""
+    """Return the maximum number of events of an unthrottled Task: its entry, each attempt, its exit."""
     tries = 1 + sum(retrier["MaxAttempts"] for retrier in state["Retry"] if retrier["ErrorEquals"] != [THROTTLED])
     return ENTERED_AND_EXITED + EVENTS_OF_A_TRY * tries
 
@@ -43,7 +43,7 @@ def test_1000_failing_items_fit_one_history() -> None:
         TEMPLATE["Parameters"],
         [one for one in ITERATION["iterator"]["Retry"] if one["ErrorEquals"] == [THROTTLED]],
     )
-    # Each throttled attempt takes a pause, of which full jitter leaves half.
+    # A pause precedes each throttled attempt; full jitter halves it on average.
     busy = parameters["TaskMaxConcurrency"]["Default"] * parameters["TaskTimeoutSeconds"]["Default"]
 
     assert iteration == 18

@@ -1,4 +1,4 @@
-"""Every error of the layer, as a tree.
+"""The layer's errors, as a tree.
 
 Step Functions matches an error by its class name, never by its base class, so a state machine names the leaves that it
 handles. A contract test compares the two.

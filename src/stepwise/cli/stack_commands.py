@@ -160,7 +160,7 @@ def stop(
 
 
 def status() -> None:
-    """Show whether the stack is running, with its outputs, and why its last deployment failed."""
+    """Show whether the stack is running, its outputs, and why its last deployment failed."""
     out, port, aws = views.console(), hints.chosen.port, hints.chosen.aws
     running = None if aws else emulator.running(port)
     if not aws and running is None:
@@ -189,7 +189,7 @@ def status() -> None:
 
 
 def _failures(stack: Stack) -> list[dict[str, str]]:
-    """Return what failed, if the last creation or update of the stack failed."""
+    """Return the failed resources of the last creation or update; empty if it succeeded."""
     if "FAILED" not in stack.status and "ROLLBACK" not in stack.status:
         return []
     return [asdict(one) for one in failures(stack.client("cloudformation"), hints.chosen.stack_name)]

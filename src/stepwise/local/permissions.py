@@ -1,4 +1,4 @@
-"""The IAM permissions with which CloudFormation creates, reads, updates and deletes a resource.
+"""IAM permissions that CloudFormation needs to create, read, update and delete a resource.
 
 The actions are those in AWS's schema of the resource's type, and IAM checks them on the ARNs of AWS's Service
 Authorization Reference: cfn-lint ships both, and the SAM CLI ships cfn-lint. This module adds what they leave out: the
@@ -23,9 +23,9 @@ from .project import ROOT
 
 OPERATIONS = ("create", "read", "update", "delete")
 
-# In the environment of the SAM CLI. The schemas of all Regions have the same actions.
+# Path in the SAM CLI's environment. The schemas of all Regions have the same actions.
 _DATA, _REGION = "lib/python*/site-packages/cfnlint/data", "us-east-1"
-# Names in the schemas that are not actions of IAM: operations that another action permits.
+# Names in the schemas that IAM does not have as actions: another action permits these operations.
 _NOT_ACTIONS = {
     "apigateway:TagResource",
     "apigateway:UntagResource",
@@ -42,6 +42,8 @@ _NOT_ACTIONS = {
     "s3:REST.PUT.OBJECT",
     "s3:getObject",
 }
+# Actions on a resource whose tags IAM does not know yet.
+_UNTAGGED = ("*:Create*", "kms:EnableKeyRotation", "kms:PutKeyPolicy")
 # Only an administrator removes a permissions boundary.
 _NEVER = {"iam:DeleteRolePermissionsBoundary"}
 _SERVICES = {"ApiGatewayV2": "apigateway", "StepFunctions": "states"}
@@ -59,7 +61,7 @@ _LOG_DELIVERY = (
     "logs:PutResourcePolicy",
     "logs:UpdateLogDelivery",
 )
-# The condition keys that IAM sees with an action, each with its value.
+# Condition keys and values that IAM evaluates with each action.
 _CONTEXT = {
     "iam:CreateServiceLinkedRole": {"iam:AWSServiceName": _API_LOGS},
     "iam:PassRole": {"iam:PassedToService": "{receiver}"},
@@ -68,12 +70,12 @@ _CONTEXT = {
     "iam:PutRolePermissionsBoundary": {"iam:PermissionsBoundary": "{PermissionsBoundary}"},
     "kms:Decrypt": {"kms:ViaService": "states.{region}.amazonaws.com"},
     "kms:GenerateDataKey": {"kms:ViaService": "states.{region}.amazonaws.com"},
-    # CloudFormation gets a mapping until it is gone. Then there is no function.
+    # CloudFormation calls GetEventSourceMapping until the mapping is gone; that last request names no function.
     "lambda:[!G]*EventSourceMapping": {
         "lambda:FunctionArn": "arn:{partition}:lambda:{region}:{account}:function:{function}"
     },
 }
-# The services that assume the role of a resource.
+# Services that assume the role of a resource.
 _RECEIVERS = {
     "AWS::CloudFormation::Stack": "cloudformation.amazonaws.com",
     "AWS::CodeDeploy::DeploymentGroup": "codedeploy.amazonaws.com",
@@ -83,7 +85,7 @@ _RECEIVERS = {
 
 
 class Unknown(LookupError):
-    """A resource type that this module or the environment does not know. The message says what to do."""
+    """A resource type that this module or the environment does not know. The message names the fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a stack is deployed. role: the ARN of the role that deploys it."""
+    """Partition, Region and account of a stack. role: the ARN of the role that deploys it."""
 
     region: str
     account: str
@@ -109,8 +111,9 @@ class Place:
 class _Type:
     """Facts that the schema of a resource type leaves out.
 
-    arns: the resource's. elsewhere: ARNs of actions on something else. only_for: actions that only one property needs.
-    also: actions that a property needs as well. A property may be nested. tagged: the tags tell which stack's it is.
+    arns: ARNs of the resource. elsewhere: ARNs, separated by spaces, of actions on other resources.
+    only_for: actions needed only if a property is set. also: extra actions for a property. A property may be nested.
+    tagged: a tag names the resource's stack.
     """
 
     arns: tuple[str, ...]
@@ -122,6 +125,8 @@ class _Type:
 
 _FUNCTION = _Type(("arn:{partition}:lambda:{region}:{account}:function:{function}",))
 _APIS = tuple("arn:{partition}:apigateway:{region}::/" + path for path in ("apis", "apis/{name}", "tags/{name}"))
+_NESTED = "arn:{partition}:cloudformation:{region}:{account}:stack/{name}/1"
+_CHANGE_SETS = tuple(f"cloudformation:{verb}ChangeSet" for verb in ("Create", "Describe", "Execute", "Delete"))
 _TRANSFORM = "arn:{partition}:cloudformation:{region}:aws:transform/Serverless-2016-10-31"
 _PACKAGE = "arn:{partition}:s3:::{packages}/package"
 _CODEDEPLOY = "arn:{partition}:codedeploy:{region}:{account}:"
@@ -133,9 +138,9 @@ _TYPES = {
         also={"AccessLogSettings": (*_LOG_DELIVERY, "iam:CreateServiceLinkedRole")},
     ),
     "AWS::CloudFormation::Stack": _Type(
-        ("arn:{partition}:cloudformation:{region}:{account}:stack/{name}/1",),
+        (_NESTED,),
         {
-            "cloudformation:CreateChangeSet": _TRANSFORM,
+            "cloudformation:CreateChangeSet": f"{_TRANSFORM} {_NESTED}",
             "iam:PassRole": "{role}",
             "s3:GetObject": _PACKAGE,
         },
@@ -145,10 +150,11 @@ _TYPES = {
         },
         {
             "Tags": ("cloudformation:TagResource", "cloudformation:UntagResource"),
-            "TemplateURL": ("cloudformation:CreateChangeSet", "s3:GetObject"),
+            # An update of the root stack may be a change set that includes those of nested stacks.
+            "TemplateURL": (*_CHANGE_SETS, "s3:GetObject"),
         },
     ),
-    # IAM checks the description of composite alarms, which the handler asks for too, on all alarms.
+    # The handler also describes composite alarms, which IAM checks on all alarms.
     "AWS::CloudWatch::Alarm": _Type(
         ("arn:{partition}:cloudwatch:{region}:{account}:alarm:{name}",), {"cloudwatch:DescribeAlarms": _ALL}
     ),
@@ -304,9 +310,9 @@ _TYPES = {
 def needed(
     kind: str, name: str, body: Mapping[str, Any], place: Place, operations: tuple[str, ...] = OPERATIONS
 ) -> set[Permission]:
-    """Return what these operations on a resource need. Raises Unknown.
+    """Return the permissions that operations on a resource need. Raises Unknown.
 
-    name: the resource's name or id. body: its properties and its UpdatePolicy, all resolved.
+    name: the resource's name or id. body: its resolved properties and UpdatePolicy.
     """
     if kind not in _TYPES:
         raise Unknown(f"say in {__name__} on which ARNs IAM checks the actions of {kind}")
@@ -314,10 +320,9 @@ def needed(
     relevant = described.only_for.keys() | described.also.keys()
     for action in _actions(kind, frozenset(relevant.intersection(_keys(body))), operations):
         for arn in _checked(kind, action):
-            context = _context(action, values) | (
-                _tags(body) if described.tagged and ":Create" not in action else set()
-            )
-            found |= {Permission(action, resource, context) for resource in _filled(arn, values)}
+            for tags in _tags(action, body) if described.tagged else [frozenset[tuple[str, str]]()]:
+                context = _context(action, values) | tags
+                found |= {Permission(action, resource, context) for resource in _filled(arn, values)}
     return found
 
 
@@ -327,7 +332,7 @@ def _checked(kind: str, action: str) -> tuple[str, ...]:
     elsewhere = [arn for pattern, arn in _TYPES[kind].elsewhere.items() if fnmatchcase(action, pattern)]
     known = reference(action)
     if elsewhere or not known:
-        return (*elsewhere[:1],) or (_ALL,)
+        return tuple(elsewhere[0].split()) if elsewhere else (_ALL,)
     found = tuple(arn for arn in _TYPES[kind].arns if any(fnmatchcase(arn, pattern) for pattern in known))
     if not found:
         raise Unknown(f"say in {__name__} on which ARN IAM checks {action} of {kind}")
@@ -336,9 +341,9 @@ def _checked(kind: str, action: str) -> tuple[str, ...]:
 
 @cache
 def _actions(kind: str, used: frozenset[str], operations: tuple[str, ...]) -> frozenset[str]:
-    """Return the actions of these operations: those of the schema that a used property needs, and more.
+    """Return the actions of these operations: the schema's, as far as the properties need them, and extra ones.
 
-    A handler reads every property, used or not. But what it reads from another service depends on the property.
+    A handler reads every property, set or not, but reads from another service only for a property that is set.
     """
     described, service = _TYPES[kind], kind.split("::")[1]
     own = _SERVICES.get(service, service.lower())
@@ -367,7 +372,7 @@ def _keys(value: Any) -> Iterator[str]:
 
 
 def _values(kind: str, name: str, body: Mapping[str, Any], place: Place) -> dict[str, list[str]]:
-    """Return the values of the placeholders in ARNs and contexts."""
+    """Return the values of placeholders in ARNs and condition keys."""
     properties = body | body.get("CodeDeployLambdaAliasUpdate", {})
     roles = ("Role", "RoleArn", "ServiceRoleArn")
     named = {
@@ -398,7 +403,7 @@ def _packages(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _filled(pattern: str, values: Mapping[str, list[str]]) -> list[str]:
-    """Fill in a pattern, once for each value of a placeholder. Without a value there is none."""
+    """Expand a pattern, once for each value of a placeholder; a placeholder without values yields nothing."""
     filled = [pattern]
     for name in {name for _, name, _, _ in Formatter().parse(pattern) if name}:
         filled = [one.replace(f"{{{name}}}", value) for one in filled for value in values.get(name, [])]
@@ -410,8 +415,15 @@ def _context(action: str, values: Mapping[str, list[str]]) -> frozenset[tuple[st
     return frozenset((key, value) for one in keys for key, pattern in one.items() for value in _filled(pattern, values))
 
 
-def _tags(body: Mapping[str, Any]) -> set[tuple[str, str]]:
-    return {(f"aws:ResourceTag/{tag['Key']}", str(tag["Value"])) for tag in body.get("Tags", [])}
+def _tags(action: str, body: Mapping[str, Any]) -> list[frozenset[tuple[str, str]]]:
+    """Return the tags that IAM sees with an action, once for each call that may be made: at creation, or later."""
+    requested, known = (
+        frozenset((f"aws:{kind}/{tag['Key']}", str(tag["Value"])) for tag in body.get("Tags", []))
+        for kind in ("RequestTag", "ResourceTag")
+    )
+    if action.endswith(":TagResource"):
+        return [requested, known]
+    return [frozenset()] if _any(action, _UNTAGGED) else [known]
 
 
 @cache
@@ -437,7 +449,7 @@ def _data() -> Path:
 
 @cache
 def reference(action: str) -> frozenset[str]:
-    """Return the patterns of ARNs on which IAM checks an action, without those that it checks on everything.
+    """Return the ARN patterns on which IAM checks an action; empty if it checks the action on all resources.
 
     Raises Unknown if IAM does not have the action.
     """

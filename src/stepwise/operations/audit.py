@@ -21,10 +21,10 @@ _LOST = "its saga succeeded, but a restore has lost the order: recover gives bac
 
 
 def contradictions(stack: Stack, since: datetime) -> Iterator[Contradiction]:
-    """Yield confirmed orders since then that lack the effect of a step, and all effects without an order.
+    """Yield confirmed orders since a time that lack the effect of a step, and all effects without an order.
 
-    Also orders since then that only their execution remembers, until they are recovered.
-    Raises StoreUnavailable if DynamoDB throttles too long.
+    Also yields orders since that time that exist only as executions, until they are recovered.
+    Raises StoreUnavailable if DynamoDB throttles for too long.
     """
     audit = audit_of(stack)
     yield from audit.of_orders(ids(stack, since))

@@ -55,7 +55,7 @@ def listed(
 
 
 def names(stack: Stack, output: str, status: str, since: datetime) -> Iterator[str]:
-    """Yield the names of all executions with a status that started since then, newest first."""
+    """Yield the names of executions with a status that started since a time, newest first."""
     return (one["name"] for one in _since(_pages(stack, output, status), since))
 
 

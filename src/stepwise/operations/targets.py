@@ -51,10 +51,10 @@ def rebuild(stack: Stack, tables: Tables, key: Key, name: str) -> int:
 
 
 def rebuild_all(stack: Stack, tables: Tables, name: str, progress: Callable[[int], None]) -> tuple[int, list[Failed]]:
-    """Bring a target up to the data of every key that has it, or every gate up to its rows.
+    """Rebuild a target from the data of every key that has it, or every gate from its rows.
 
-    Returns how many were rebuilt, and those that failed.
-    progress: called with how many more keys are done. A second run repeats only reads. Raises NoSuchTarget.
+    Returns the number of rebuilt keys, and the keys that failed.
+    progress: called with the number of further keys done. A second run repeats only reads. Raises NoSuchTarget.
     """
     done, failed = 0, list[Failed]()
     if name == GATE:
@@ -86,7 +86,7 @@ def keys(stack: Stack, tables: Tables, name: str) -> Iterator[Key]:
 
 
 def keys_with_rows(stack: Stack, tables: Tables) -> Iterator[Key]:
-    """Yield every key that has a row of data or of a command, once, even if it has no gate."""
+    """Yield each key with a data or command row once, even if it has no gate."""
     seen = set[Key]()
     for table in (tables.data, tables.commands):
         pages = stack.dynamodb.get_paginator("scan").paginate(

@@ -1,4 +1,4 @@
-"""Every Lambda handler of trips: the steps and compensations, the end of an execution, and the sweep."""
+"""Lambda handlers of trips: steps, compensations, finalization and the sweep."""
 
 from functools import cache
 from typing import TYPE_CHECKING

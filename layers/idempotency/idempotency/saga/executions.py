@@ -26,7 +26,7 @@ class StepFunctionsClient(Protocol):
 class Ended(Protocol):
     """The `detail` of an event *Step Functions Execution Status Change*.
 
-    input: as JSON; None if it is left out. stop_date: when it ended, in milliseconds since 1970, if that is known.
+    input: JSON, or None if the event omits it. stop_date: the end in milliseconds since 1970, or None.
     """
 
     @property
@@ -97,7 +97,7 @@ class Executions:
         return json.loads(self.client().describe_execution(executionArn=execution_arn)["input"])
 
     def was_redriven(self, ended: Ended) -> bool:
-        """Check whether an execution was redriven after this end. Then its next end causes another event."""
+        """Check whether an execution was redriven after this end, in which case its next end causes another event."""
         at = self.client().describe_execution(executionArn=ended.execution_arn).get("redriveDate")
         return bool(at and ended.stop_date is not None and round(at.timestamp() * 1000) >= ended.stop_date)
 

@@ -92,11 +92,12 @@ class Finalization:
     leases: LeaseStore | None = None
 
     def finalize_event(self, ended: Ended, at: datetime) -> Finalized:
-        """Finalize by the event of an execution that ended, the saga's or its recovery's.
+        """Finalize a saga on the event that ended its execution or its recovery's.
 
         If the rule omits the input from the event, it is read from the execution, unless the saga's name is enough.
         An account may call DescribeExecution some 15 times a second.
-        Raises ExecutionRunning if Step Functions does not show the end; a repetition finalizes it. And as `finalize`.
+        Raises ExecutionRunning if Step Functions does not show the end yet, so that a retry finalizes the saga, and the
+        errors of `finalize`.
         """
         if ended.state_machine_arn == self.executions.recovery:
             return self.finalize_recovered(self._document(ended), at)
@@ -191,7 +192,7 @@ class Finalization:
         return Finalized.YES
 
     def _confirm_again(self, saga_id: str, state: SagaState, at: datetime) -> Finalized:
-        """Confirm the row of a saga that has succeeded, if an operator has put it back as it was before."""
+        """Confirm the row of a succeeded saga if an operator restored an earlier version of the row."""
         if state.status not in (None, self.saga.confirmed):
             if not state.all_standing:
                 _logger.error("a saga that succeeded lacks rows", extra=self._fields(saga_id))

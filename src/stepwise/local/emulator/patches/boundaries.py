@@ -1,4 +1,4 @@
-"""Keeps the permissions boundary of a role in a template, which MiniStack 1.5.33 enforces, but drops."""
+"""Applies the permissions boundary in a role's template: MiniStack 1.5.33 drops it, but enforces boundaries."""
 
 from collections.abc import Callable
 from typing import Any
