@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from stepwise.deployment.stages import stages
 from stepwise.local.deployment import sam_environment
 from stepwise.local.emulator import emulator
 from tests.integration import guide
@@ -18,7 +19,7 @@ from tests.kit.project import ROOT
 pytestmark = [pytest.mark.local_only("deploy to an emulator of their own"), pytest.mark.timeout(1200), pytest.mark.slow]
 
 SECTION = (ROOT / "docs" / "deploy.md").read_text().partition("\n## First deployment\n")[2].partition("\n### ")[0]
-ADMINISTRATOR, DEPLOYER, USER = (
+ADMINISTRATOR, DEPLOYER, USER, PROTECTOR = (
     block.strip() for block in re.findall(r"^```\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 )
 TEARDOWN = "make teardown STACK=stepwise-dev"
@@ -74,8 +75,21 @@ def test_guide_deploys_a_stack_and_removes_it(account: Account, checkout: Path, 
     shown = follow(USER, checkout, environment)
     assert "SUCCEEDED" in shown
 
+    # The page exports this in its second block.
+    person["PATH"] = f"{checkout / '.venv-sam' / 'bin'}:{person['PATH']}"
+    follow(PROTECTOR, checkout, person)
+    given = parameters(account)
+    kept = stages()["dev"].parameters["LogRetentionDays"]
+    assert (given["DeletionProtection"], given["LogRetentionDays"]) == ("true", kept)
+    follow(PROTECTOR.replace("true", "false"), checkout, person)
+
     follow(TEARDOWN, checkout, environment, answer="stepwise-dev\n")
     assert left(account) == []
+
+
+def parameters(account: Account) -> dict[str, str]:
+    stack = account.client("cloudformation").describe_stacks(StackName="stepwise-dev")["Stacks"][0]
+    return {one["ParameterKey"]: one["ParameterValue"] for one in stack["Parameters"]}
 
 
 def left(account: Account) -> list[Any]:

@@ -479,8 +479,8 @@ def protected(status: str | None, rows: int = 0, **given: str) -> Part:
     [
         (None, 0, {}, Verdict.OK),
         ("REVIEW_IN_PROGRESS", 0, {}, Verdict.OK),
-        (None, 0, ON, Verdict.LOOK),
-        ("ROLLBACK_COMPLETE", 0, ON, Verdict.LOOK),
+        (None, 0, ON, Verdict.FAILED),
+        ("ROLLBACK_COMPLETE", 0, ON, Verdict.FAILED),
         ("CREATE_COMPLETE", 0, {}, Verdict.OK),
         ("CREATE_COMPLETE", 1, {}, Verdict.FAILED),
         ("CREATE_COMPLETE", 1, ON, Verdict.OK),
