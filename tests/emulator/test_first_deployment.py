@@ -1,4 +1,4 @@
-"""A deployment that fails: CloudFormation's rollback of nested stacks, what is left, and how to delete that.
+"""Failed deployments: how CloudFormation rolls back nested stacks, what remains, and how to delete it.
 
 DeletionPolicy attribute, in AWS's template reference: if the operation that created a resource with
 RetainExceptOnCreate is rolled back, CloudFormation deletes it; all other operations retain it.
@@ -58,7 +58,7 @@ FAILING = {"Type": "AWS::SQS::Queue", "Properties": {"MessageRetentionPeriod": 1
 
 @dataclass(frozen=True)
 class Application:
-    """A root with two stacks, of which the second one may fail after it has created everything else."""
+    """A root with two nested stacks; the second may fail after everything else was created."""
 
     account: Account
     name: str
@@ -84,7 +84,7 @@ class Application:
         return f"{self.account.endpoint}/{self.name}/{key}"
 
     def status(self, stack: str = "") -> str:
-        """The status of the root, or of another stack, once nothing is in progress. A deleted root has no name."""
+        """Wait until no operation is in progress, and return the status of the root or of another stack."""
 
         def described() -> str:
             found = deployed(self.account.client("cloudformation"), stack or self.name)
@@ -94,7 +94,7 @@ class Application:
         return described()
 
     def left(self) -> dict[str, list[str]]:
-        """Everything that exists, by kind."""
+        """Return the names of all existing resources by kind."""
         client = self.account.client
         stacks = client("cloudformation").list_stacks()["StackSummaries"]
         found = {
@@ -151,7 +151,7 @@ def test_failed_creation_leaves_only_the_root(root: Application) -> None:
     assert root.left() == {"stacks": [root.name]}
 
 
-def test_failure_is_found_in_the_nested_stack(root: Application) -> None:
+def test_failed_resource_is_found_in_the_nested_stack(root: Application) -> None:
     root.begin()
     root.status()
 
@@ -176,8 +176,8 @@ def test_root_names_the_nested_stack_that_failed(root: Application) -> None:
     assert root.status(event["PhysicalResourceId"]) == "DELETE_COMPLETE"
 
 
-def test_protected_table_stays_after_a_failed_creation(root: Application) -> None:
-    """Deleting the stack is another operation than the creation, so it retains the table."""
+def test_protected_table_remains_after_a_failed_creation(root: Application) -> None:
+    """Deleting the stack is not the operation that created the table, so it retains the table."""
     root.begin(protected="true")
     assert root.status() == "ROLLBACK_FAILED"
     client, table = root.account.client("cloudformation"), root.table()
@@ -221,7 +221,9 @@ def test_teardown_deletes_data(root: Application, target: Target) -> None:
     ("protected", "typed", "why"),
     [("true", "", "its tables are protected"), ("false", "another", "not confirmed"), ("", "", "there is no stack")],
 )
-def test_teardown_deletes_nothing_else(root: Application, target: Target, protected: str, typed: str, why: str) -> None:
+def test_teardown_leaves_other_resources_alone(
+    root: Application, target: Target, protected: str, typed: str, why: str
+) -> None:
     if protected:
         root.begin(failing=False, protected=protected)
         root.status()
@@ -233,7 +235,7 @@ def test_teardown_deletes_nothing_else(root: Application, target: Target, protec
     assert root.left() == before
 
 
-def test_bucket_with_objects_stays_after_a_rollback(root: Application) -> None:
+def test_bucket_with_objects_remains_after_a_rollback(root: Application) -> None:
     root.begin(DisableRollback=True)
     root.status()
     (bucket,) = root.left()["buckets"]
@@ -245,7 +247,7 @@ def test_bucket_with_objects_stays_after_a_rollback(root: Application) -> None:
     assert root.left()["buckets"] == [bucket]
 
 
-def test_rolled_back_creation_can_be_repeated_once_it_is_deleted(root: Application) -> None:
+def test_creation_can_be_repeated_after_deleting_the_rolled_back_stack(root: Application) -> None:
     client = root.account.client("cloudformation")
     root.begin()
     root.status()
@@ -263,7 +265,7 @@ def test_rolled_back_creation_can_be_repeated_once_it_is_deleted(root: Applicati
     assert failures(client, root.name) == []
 
 
-def test_creation_can_delete_itself_when_it_fails(root: Application) -> None:
+def test_failed_creation_can_delete_its_stack(root: Application) -> None:
     root.begin(OnFailure="DELETE")
 
     eventually(lambda: root.status() == "DELETE_COMPLETE")
@@ -274,7 +276,7 @@ def test_creation_can_delete_itself_when_it_fails(root: Application) -> None:
     ("then", "kept"), [("rollback_stack", {"stacks"}), ("delete_stack", {"tables", "buckets", "secrets"})]
 )
 def test_creation_without_rollback_keeps_everything(root: Application, then: str, kept: set[str]) -> None:
-    """A rollback deletes what the creation made; a deletion retains data."""
+    """A rollback deletes what the creation created; a deletion retains data."""
     client = root.account.client("cloudformation")
     root.begin(DisableRollback=True)
     assert root.status() == "CREATE_FAILED"
@@ -287,7 +289,7 @@ def test_creation_without_rollback_keeps_everything(root: Application, then: str
 
 
 @pytest.mark.parametrize("protected", ["true", "false"])
-def test_deletion_retains_what_the_policy_says(root: Application, protected: str) -> None:
+def test_deletion_retains_resources_by_deletion_policy(root: Application, protected: str) -> None:
     root.begin(failing=False, protected=protected)
     assert root.status() == "CREATE_COMPLETE"
     before, table = root.left(), root.table()

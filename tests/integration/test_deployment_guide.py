@@ -1,4 +1,4 @@
-"""Somebody deploys from docs/deploy.md alone, with the role of deployment/role.yaml, and takes the stack down again."""
+"""Deploys and tears down a stack by following docs/deploy.md alone, with the role of deployment/role.yaml."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def follow(commands: str, checkout: Path, environment: dict[str, str], answer: str = "") -> str:
-    """Run commands of the page in a shell that stops at the first failure. Returns what they print."""
+    """Run commands of the page in a shell that stops at the first failure. Returns their output."""
     script = commands.replace("ACCOUNT", "000000000000").replace("make preflight", f"make preflight {NOT_THERE}")
     ran = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
@@ -56,7 +56,7 @@ def follow(commands: str, checkout: Path, environment: dict[str, str], answer: s
 
 
 def caller(account: Account, checkout: Path) -> dict[str, str]:
-    """The keys of a person with the policy that role.yaml puts out, and no other permission."""
+    """Create a user with no permissions but the policy from role.yaml's outputs. Returns its access key."""
     stack = account.client("cloudformation").describe_stacks(StackName="deploy-stepwise-dev")["Stacks"][0]
     policies = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
     iam = account.client("iam")
@@ -66,7 +66,7 @@ def caller(account: Account, checkout: Path) -> dict[str, str]:
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
 
 
-def test_page_leads_to_a_stack_and_back_to_nothing(account: Account, checkout: Path, tmp_path: Path) -> None:
+def test_guide_deploys_a_stack_and_removes_it(account: Account, checkout: Path, tmp_path: Path) -> None:
     environment = sam_environment(account.endpoint, tmp_path) | {"PATH": os.environ["PATH"]}
     follow(ADMINISTRATOR, checkout, environment)
     person = environment | caller(account, checkout)
@@ -93,7 +93,7 @@ def parameters(account: Account) -> dict[str, str]:
 
 
 def left(account: Account) -> list[Any]:
-    """Resources of the stack that remain, by name."""
+    """Return the names of the stack's remaining resources."""
     stacks = account.client("cloudformation").list_stacks()["StackSummaries"]
     tables = account.client("dynamodb").list_tables()["TableNames"]
     machines = account.client("stepfunctions").list_state_machines()["stateMachines"]

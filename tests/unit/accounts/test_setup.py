@@ -213,7 +213,7 @@ def test_approved_setup_is_finalized_without_asking_step_functions(world: Accoun
 
 @pytest.mark.parametrize("end", ["SUCCEEDED", "ABORTED"])
 def test_reopened_application_is_approved_again(world: AccountWorld, end: str) -> None:
-    """The machine may be cut off after it has approved the application itself."""
+    """The machine may be interrupted after it has approved the application."""
     world.call(*FORWARD)
     before: Any = world.state().row
     world.call("MarkApproved")

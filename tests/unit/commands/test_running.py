@@ -236,11 +236,11 @@ def test_older_attempt_cannot_park(world: World) -> None:
 
 
 def redriven(world: World) -> None:
-    """Call the waiting state of the second version in a redriven execution."""
+    """Wait for the turn of the second version in a redriven execution."""
     world.running.wait(replace(world.waiting_task(2, "token"), redrive_count=1), world.machine, START)
 
 
-def test_redriven_version_runs_at_its_turn_and_does_not_wait(world: World) -> None:
+def test_redriven_version_runs_only_at_its_turn(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     before = world.everything()

@@ -416,7 +416,7 @@ def test_malformed_field_is_rejected(desk: Desk, errors: Any) -> None:
     assert len(errors()) == 1
 
 
-def test_key_of_another_charge_is_rejected(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+def test_key_used_by_another_charge_is_rejected(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
     with pytest.raises(GatewayRefused, match="422"):
         desk.charge()
@@ -424,7 +424,7 @@ def test_key_of_another_charge_is_rejected(desk: Desk, gateway: GatewayClient, e
     assert len(errors()) == 1
 
 
-def test_charge_of_another_amount_is_rejected_and_may_be_in_effect(
+def test_charge_with_another_amount_is_rejected_but_may_be_in_effect(
     desk: Desk, gateway: GatewayClient, errors: Any
 ) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
