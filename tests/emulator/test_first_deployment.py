@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from stepwise.deployment import teardown as teardowns
 from stepwise.deployment.preflight.target import Target
 from stepwise.deployment.stages import deployed
 from stepwise.deployment.teardown import Refused, teardown
@@ -215,6 +216,63 @@ def test_teardown_deletes_data(root: Application, target: Target) -> None:
 
     assert root.left() == {}
     assert ssm.get_parameters_by_path(Path=f"/{root.name}", Recursive=True)["Parameters"] == []
+
+
+@pytest.mark.parametrize("deleted", [0, 1, 2])
+def test_teardown_that_stopped_halfway_is_continued(
+    root: Application, target: Target, deleted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.begin(failing=False)
+    root.status()
+    delete, calls = teardowns._delete, list[str]()
+
+    def refuse(target: Target, kind: str, physical_id: str) -> None:
+        calls.append(physical_id)
+        if len(calls) > deleted:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "Delete")
+        delete(target, kind, physical_id)
+
+    monkeypatch.setattr(teardowns, "_delete", refuse)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        teardown(target, lambda: root.name)
+    monkeypatch.setattr(teardowns, "_delete", delete)
+    assert sum(map(len, root.left().values())) == 3 - deleted
+    with pytest.raises(Refused, match="not confirmed"):
+        teardown(Target(root.name), lambda: "")
+
+    teardown(Target(root.name), lambda: root.name)
+
+    assert root.left() == {}
+    with pytest.raises(Refused, match="there is no stack"):
+        teardown(Target(root.name), lambda: root.name)
+
+
+def test_teardown_deletes_what_a_rollback_retained(
+    root: Application, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CloudFormation may not know `RetainExceptOnCreate` in nested stacks."""
+    for name in ("Table", "Bucket", "Secret"):
+        monkeypatch.setitem(RESOURCES, name, {**RESOURCES[name], "DeletionPolicy": "Retain"})
+    root.begin()
+    assert root.status() == "ROLLBACK_COMPLETE"
+    assert sorted(root.left()) == ["buckets", "secrets", "stacks", "tables"]
+
+    teardown(target, lambda: root.name)
+
+    assert root.left() == {}
+
+
+def test_teardown_leaves_protected_tables_of_a_deleted_stack(root: Application, target: Target) -> None:
+    root.begin(failing=False, protected="true")
+    root.status()
+    root.account.client("cloudformation").delete_stack(StackName=root.name)
+    assert root.status() == "DELETE_COMPLETE"
+    before = root.left()
+
+    with pytest.raises(Refused, match="its tables are protected"):
+        teardown(target, lambda: root.name)
+
+    assert root.left() == before
 
 
 @pytest.mark.parametrize(
