@@ -385,6 +385,35 @@ def test_change_set_of_a_nested_stack_is_read() -> None:
     assert verdicts(part) == {"OrdersTable": Verdict.LOOK, "change set": Verdict.OK}
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_reason_of_a_nested_change_set_is_told(listed: bool) -> None:
+    """AWS's message about the root names the nested change set, and not why it failed."""
+    target = account(STANDING)
+    nested, same, fine = (CHANGE_SET.replace("preflight/", f"{name}/") for name in ("Ordering", "Tasks", "Layers"))
+    reason = f"Nested change set {nested} was not successfully created: Currently in FAILED."
+    kind = "AWS::CloudFormation::Stack"
+    changes = [change(one, kind, "Modify", ChangeSetId=id) for one, id in [("Tasks", same), ("Layers", fine)]]
+    begun(target, "FAILED", StatusReason=reason, Changes=changes if listed else [])
+    below = {"Status": "FAILED", "StatusReason": "Template error: no OrdersTable"}
+    target.says("cloudformation", "describe_change_set", below, ChangeSetName=nested)
+    if listed:
+        below = {"Status": "FAILED", "StatusReason": "The submitted information didn't contain changes."}
+        target.says("cloudformation", "describe_change_set", below, ChangeSetName=same)
+        target.says("cloudformation", "describe_change_set", {"Status": "CREATE_COMPLETE"}, ChangeSetName=fine)
+    ended(target, [])
+
+    part = examined("", lambda: change_set.examine(target, "b"))
+
+    assert target.done()
+    root, told = part.findings
+    assert (root.subject, root.verdict, root.detail) == (
+        "change set",
+        Verdict.FAILED,
+        f"{reason}\n{change_set._TRY_WITHOUT}",
+    )
+    assert told == Finding("Ordering", Verdict.FAILED, "Template error: no OrdersTable")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "CREATE_COMPLETE"])
 def test_stack_created_by_a_change_set_is_deleted_unless_used(status: str) -> None:
