@@ -405,13 +405,19 @@ def test_reason_of_a_nested_change_set_is_told(listed: bool) -> None:
     part = examined("", lambda: change_set.examine(target, "b"))
 
     assert target.done()
-    root, told = part.findings
-    assert (root.subject, root.verdict, root.detail) == (
-        "change set",
-        Verdict.FAILED,
-        f"{reason}\n{change_set._TRY_WITHOUT}",
+    assert part.findings == (
+        Finding("change set", Verdict.FAILED, f"{reason}\n{change_set._TRY_WITHOUT}"),
+        Finding("Ordering", Verdict.FAILED, "Template error: no OrdersTable"),
     )
-    assert told == Finding("Ordering", Verdict.FAILED, "Template error: no OrdersTable")
+
+
+def test_change_set_that_never_ends_is_a_failure() -> None:
+    target = account(STANDING)
+    target.says("cloudformation", "describe_change_set", {"Status": "CREATE_IN_PROGRESS"})
+
+    (found,) = change_set._failed(target.client("cloudformation"), CHANGE_SET)
+
+    assert (found.subject, found.verdict) == ("change set", Verdict.FAILED)
 
 
 @pytest.mark.slow
