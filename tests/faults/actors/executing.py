@@ -25,7 +25,7 @@ from tests.kit.deployed_stack import Handler
 from tests.kit.engines.in_process import copied
 from tests.kit.template import FUNCTIONS, arn_of, of_type
 
-TRIED = "a message goes to the dead-letter queue after five tries, and throttling is none"
+TRIED = "a message goes to the dead-letter queue after five tries, not counting throttling"
 _TRIES = 5
 
 

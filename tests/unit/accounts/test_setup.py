@@ -126,7 +126,7 @@ def test_nothing_of_an_approved_application_is_undone(world: AccountWorld, compe
 
 @pytest.mark.parametrize("ended", [FAILED, REJECTED])
 def test_ended_application_creates_nothing_and_undoes_everything(world: AccountWorld, ended: str) -> None:
-    """Its own machine was aborted meanwhile."""
+    """The application's machine was aborted in the meantime."""
     world.call(*FORWARD[:3])
     world.end(ended)
     for late in (*FORWARD[3:], "MarkApproved"):

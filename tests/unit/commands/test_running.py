@@ -178,7 +178,7 @@ def test_version_that_failed_in_finish_can_be_retried(shown: World, shelf: Shelf
 
 
 def test_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
-    """Its transaction was sent before the version died, and is executed after the retry."""
+    """The transaction was sent before the version died, and is executed after the retry."""
     world.publish(order())
     world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)

@@ -48,7 +48,7 @@ def test_import_respects_the_stacks_limit_on_concurrent_batches(world: ImportWor
 
 
 def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:
-    """Its answer was lost, and the Map is running."""
+    """The first response was lost, and the Map is running."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION", options={"max_concurrency": 3})
     first = world.load(import_id)
     world.lose(import_id)

@@ -566,7 +566,7 @@ def test_saga_is_confirmed_without_a_joining_step() -> None:
 
 
 def test_leftover_of_a_joining_step_is_listed_and_recovered() -> None:
-    """Its compensation gave up; those of the others did not."""
+    """Only the compensation of the joining step gave up."""
     desk = Desk(Executions("FAILED"), saga=JOINING).commit("ProcessOrder", "ReserveInventory").compensate_order()
 
     assert desk.finalize() is Finalized.YES

@@ -735,7 +735,7 @@ def test_unreadable_secret_is_our_fault_or_an_outage(desk: Desk, monkeypatch: py
 def test_free_order_is_paid_without_a_charge_and_can_be_refunded(
     desk: Desk, gateway: GatewayClient, by_gateway: bool
 ) -> None:
-    """Its token does not matter, either."""
+    """The token does not matter, either."""
     client = dynamodb.client()
     tables = {step.table: dynamodb.new_table(client, key=step.key) for step in ORDER_SAGA.steps}
     store = StepStore(client, desk.gateway.leases._backend.table.name)
