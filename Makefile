@@ -94,7 +94,8 @@ preflight: setup ## Check the template against an account, deploy nothing: STACK
 		$(if $(MAKE_BUCKET),--make-bucket) $(if $(SKIP),--skip '$(SKIP)') $(PARAMETERS)
 
 role: setup ## Create the role that deploys a stack, as an administrator: STACK=stepwise-dev; PARAMETERS='PermissionsBoundaryArn=ARN'
-	@name='$(STACK)'; sam deploy --config-file '$(CURDIR)/samconfig.toml' --config-env default --stack-name "deploy-$$name" \
+	@name='$(STACK)'; region="$$(python -m stepwise.deployment.stages "$$name")" && \
+	sam deploy --config-file '$(CURDIR)/samconfig.toml' --config-env default $${region:+--region "$$region"} --stack-name "deploy-$$name" \
 		--template-file deployment/role.yaml --capabilities CAPABILITY_NAMED_IAM --no-confirm-changeset \
 		--parameter-overrides "RootStackName=$$name" $$([ $${#name} -le 23 ] || printf 'ShortName=%.23s' "$$name") $(PARAMETERS)
 

@@ -10,7 +10,7 @@ from .pricing import LOG_GB, MEMORY_GB, express_seconds
 from .stacks import Metered
 
 MILLION = 1_000_000
-# What a type with only the target `data` does not need: the other targets of PRODUCT.
+# Label for the costs of PRODUCT's other targets, which a type with only the target `data` does not have.
 TARGETS = "targets"
 _FUNCTIONS = ("CreateImport", "CsvLoader", "CsvRowsHandler", "FinalizeParentJob", "FollowImports", "SyncTargets")
 

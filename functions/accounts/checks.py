@@ -23,7 +23,7 @@ IDENTITY = frozenset(
 ADDRESS = frozenset({Reason.ADDRESS_INCOMPLETE, Reason.POSTAL_CODE_FORM})
 FRAUD_MODEL = frozenset({Reason.CUSTOMER_EXISTS, Reason.TOO_MANY_FROM_ADDRESS, Reason.NAME_BARRED})
 """The reasons that each check may flag."""
-# Of an address with more applications than this, the older ones are not counted. No limit is higher.
+# Maximum number of applications counted per address; older ones are ignored. No limit is higher.
 _MAX_NEIGHBOURS = 2000
 
 

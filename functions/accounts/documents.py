@@ -13,7 +13,7 @@ MAX_DOCUMENT = 10 * 1024 * 1024
 """Bytes of a document."""
 _PIECE = 1024 * 1024
 _FIRST_BYTES = (b"%PDF-", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
-# Of an empty object, S3 has no range.
+# Errors for a range of an empty object.
 _EMPTY = frozenset({"InvalidRange", "416"})
 _REPLACED = frozenset({"PreconditionFailed", "412"})
 

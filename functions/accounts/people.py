@@ -1,4 +1,4 @@
-"""How names and addresses are compared, and the keys of the rows that are found by a person or an address.
+"""Comparison of names and addresses, and keys of the rows that are found by a person or an address.
 
 A key says which form of the text it is a hash of. Rows of the first form have keys without a number. Until none of
 them is left, a row is looked for under its keys of both forms, and a new person gets a row under each, because
@@ -21,7 +21,7 @@ SECOND_FORM = "2#"
 _OF_A_HOUSE = ("line1", "city", "postal_code", "country")
 # Japanese writers type the long vowel mark for a hyphen.
 _BETWEEN_NUMBERS = re.compile(r"(?<=\d)[ \u30fc]+(?=\d)")
-# Of the first form: Unicode names of marks that do not count.
+# Marks that the first normal form ignores, by Unicode name.
 _FIRST_ACCENTS = ("COMBINING ", "HEBREW ", "ARABIC ", "SYRIAC ", "VARIATION SELECTOR")
 _FIRST_DAKUTEN = "COMBINING KATAKANA-HIRAGANA"
 

@@ -141,7 +141,7 @@ def _problems(request: SubmitRequest) -> Iterator[str]:
 
 
 def document_key(application_id: str) -> str:
-    """Where the application's document must be, so that nobody applies with the document of another."""
+    """Return the required key of the application's document, so that nobody applies with another's document."""
     return f"documents/{application_id}"
 
 

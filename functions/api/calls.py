@@ -23,7 +23,7 @@ _STATUS = {
 # Two end once the older version does, one once an operator has repaired the key. A PendingCommand may follow a write
 # whose response was lost, which only a repeat under the same key finds; after a VersionGap, nothing was written.
 _FOR_NOW = {"PendingCommand": Problem, "StateConflict": Problem, "VersionGap": NotYet}
-# Their messages start with an id, not with a field.
+# Errors whose messages start with an id instead of a field.
 _ABOUT_AN_ID = frozenset({"AlreadyDecided", "ApprovalCancelled", "ApprovalExpired", "ApprovalNotFound", "OwnRequest"})
 _TRANSIENT = frozenset(
     {

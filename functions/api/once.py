@@ -14,7 +14,7 @@ from .answer import Answer, NotYet, Problem
 from .request import Request
 
 LIFETIME = timedelta(days=2)
-"""How long a stored response outlives its last write."""
+"""Time that a stored response outlives its last write."""
 # Whatever the API starts is named after the key, so a second attempt finds what the first one did.
 WORK = Work("HttpRequest", unknown=Unknown.RUN_AGAIN, final=(), harmless=(NotYet,))
 

@@ -75,7 +75,7 @@ class Approval:
 
     @property
     def asked_at(self) -> datetime:
-        """When a state last asked."""
+        """Time of the last request by a state."""
         return datetime.fromisoformat(self.values["asked_at"])
 
     @property
@@ -90,7 +90,7 @@ class Approval:
 
     @property
     def ended_at(self) -> str | None:
-        """When it ended, in ISO 8601; None while it waits."""
+        """Time of the end in ISO 8601; None while the approval waits."""
         ended: str | None = self.values.get("decided_at") or self.values.get("cancelled_at")
         return ended
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # A transaction has 100 actions, of which one is for the import's own row, and one for its ZIP's.
 _AT_ONCE = 98
-# Its function has timed out by then.
+# A DIRECT import's function has timed out by then.
 _DIRECT_LIFE = timedelta(minutes=5)
 # The stream starts an import within seconds.
 _GRACE = timedelta(minutes=1)

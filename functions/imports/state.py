@@ -182,7 +182,7 @@ class Import(Row):
 
     @property
     def round(self) -> int:
-        """Its number in the chain, from 1."""
+        """Number of the import in its chain of retries, from 1."""
         return int(self.values["round"])
 
     @property
@@ -311,7 +311,7 @@ class BatchRecord:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Its part of the import's counters."""
+        """The batch's share of the import's counters."""
         found = [outcome for outcome in self.outcomes if isinstance(outcome, Outcome)]
         effects = Counter(outcome.effect for outcome in found if outcome.succeeded)
         succeeded = effects.total()

@@ -108,7 +108,7 @@ class ImportsTable(Table):
         allowed = _NOT_LOADED if refused else _OPEN
         if key.parent is None:
             return self.update(key.row, allowed, assign, remove=_UNTIL_END)
-        # What the recount corrects is corrected in the ZIP, too, unless batches were counted meanwhile.
+        # Apply the recount's corrections to the ZIP, too, unless batches were counted in the meantime.
         while (found := self.find(key)) and not found.final and not (refused and (found.loaded or found.decided)):
             moves = {name: values.get(name, found.values[name]) - found.values[name] for name in TOTALS}
             seen = {f"seen_{name}": found.values[name] for name in TOTALS}

@@ -27,7 +27,7 @@ class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PaymentMethod(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the customer pays: a token of the card processor, never a card number."""
+    """Payment method of the customer: a token of the card processor, never a card number."""
 
     method: Literal["card"]
     token: Token

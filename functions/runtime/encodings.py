@@ -103,7 +103,7 @@ _NAMED = {UTF_8: _UTF_8, CP932: _CP932}
 _ASCII_ONLY = _Candidate("UTF-7", (), _codec("utf-7"))
 _OTHERS = (
     _Candidate("EUC-JP", ("japanese",), _codec("euc_jp"), margin=3.0),
-    # Its half-width katakana take two bytes, which are one ideograph in cp932.
+    # Half-width katakana take two bytes in EUC-JP, which are one ideograph in cp932.
     _Candidate("EUC-JP", ("katakana",), _codec("euc_jp"), margin=14.0),
     _Candidate("GB18030", ("simplified",), _codec("gb18030"), margin=10.0),
     _Candidate("Big5", ("traditional",), _codec("big5hkscs"), margin=10.0),

@@ -54,7 +54,7 @@ class Call:
 
     @property
     def deadline(self) -> datetime:
-        """When the invocation times out, aware UTC."""
+        """Time at which the invocation times out, aware UTC."""
         return datetime.now(UTC) + timedelta(milliseconds=self.get_remaining_time_in_millis())
 
     def get_remaining_time_in_millis(self) -> int:

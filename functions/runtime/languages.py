@@ -75,7 +75,7 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[a-z])[\u3041-\ufb00](?=[a-z])")
 _LIVING = re.compile("[\u0386-\u03ce\u0400-\u04ff\u0531-\u0587\u05b0-\u05ea\u0620-\u0652\u0679-\u06d3]")
 _ALPHABETS = "\u00c0-\u024f", "\u0370-\u03ff", "\u0400-\u052f", "\u0530-\u058f", "\u0590-\u05ff", "\u0600-\u077f"
 _MIXED = re.compile("|".join(f"[{one}](?=(?![{one}])[\u00c0-\u07ff])" for one in _ALPHABETS))
-# Where people write a symbol, a unit or a capital of two bytes, and what is no word in half-width katakana.
+# Usual places of a symbol, a unit or a two-byte capital, and half-width katakana that form no word.
 _USUAL = re.compile(
     r"(?<![A-Za-z])[Nn]\.?[°º](?=[^\da-z]|\Z)|\d ?°(?= ?[CFKcf]\b)|(?<!\w)°(?=[CFK]\b)|(?:\b[a-z]?M|[a-z])[¹²³](?!\w)"
     r"|[A-Za-z\d] ?[®©](?!\w)|©(?= ?\d{4})|[£¢§±](?= ?\d)|\d ?[¢º](?!\w)|\d ?[½¼¾]|(?<!\w)[½¼¾](?= [a-z])"

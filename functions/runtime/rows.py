@@ -38,12 +38,12 @@ class Row:
 
     @property
     def open_since(self) -> datetime | None:
-        """When the row entered the sparse index that a sweep reads; None if it has left the index."""
+        """Time at which the row entered the sparse index that a sweep reads; None if it has left the index."""
         return self.time("open_since")
 
     @property
     def expires_at(self) -> int:
-        """When DynamoDB deletes it, in epoch seconds."""
+        """Expiry of the row in epoch seconds; DynamoDB deletes it afterwards."""
         return int(self.values["expires_at"])
 
     def expired(self, at: datetime) -> bool:

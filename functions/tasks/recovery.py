@@ -113,7 +113,7 @@ class Recovery:
                 return self._retried(task, task.attempt, task.values["retried_items"])
             _require_retriable(task, at)
             if task.open_since:
-                # Its alarm counts the failures, so it comes first.
+                # Finish first, because the alarm counts the failures.
                 self.finalization.finish(task.key, task.attempt, at)
             items = self.finalization.table.retry(task, MACHINE, at)
             if items is not None:

@@ -121,7 +121,7 @@ class Task(Row):
 
     @property
     def past(self) -> list[Any]:
-        """Its attempts, including the one that its row shows."""
+        """Attempts of the task, including the current one."""
         kept = ("attempt", "status", "completed_items", "failed_items", "started_at", "ended_at", "error")
         return [*self.values["history"], {name: self.values[name] for name in kept if name in self.values}]
 
@@ -183,7 +183,7 @@ class Item(Row):
 
     @property
     def past(self) -> list[Any]:
-        """Its failures, including the one that its row shows."""
+        """Failures of the item, including the current one."""
         history: list[Any] = list(self.values.get("history", []))
         if self.status is Status.FAILED:
             history.append({name: self.values[name] for name in ("attempt", "error", "ended_at")})

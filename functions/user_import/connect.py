@@ -58,7 +58,7 @@ class Backoff:
 
 
 def backoff_until(context: LambdaContext) -> float:
-    """How long to wait for Connect, on the monotonic clock."""
+    """Return the time on the monotonic clock until which to retry Connect."""
     remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
     return time.monotonic() + (remaining - _RESERVE).total_seconds()
 

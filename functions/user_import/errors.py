@@ -1,4 +1,4 @@
-"""Why a row or an import fails. A class name is a stable code; `outcomes` has its sentence.
+"""Reasons for a failed row or import. A class name is a stable code; `outcomes` has the message for users.
 
 No message contains row data, because Step Functions keeps messages in the execution history.
 

@@ -72,8 +72,8 @@ def _require_sense(request: ImportRequest) -> None:
             raise InvalidImport(f"reset: deletes instances with their users, and cannot be combined with {field}")
 
 
-# Of what one state hands to the next. An import may wait for its instance and then meet newer code, so the number
-# before is accepted too. What is handed over without a number is older than the numbers.
+# Schema number of the data that one state passes to the next. An import may wait for its instance and then meet newer
+# code, so the previous number is accepted too. Data without a number predates the numbers.
 SCHEMA = 1
 
 type Schema = Annotated[int, msgspec.Meta(ge=SCHEMA - 1, le=SCHEMA)]

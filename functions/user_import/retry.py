@@ -62,7 +62,7 @@ def import_noted(metadata: Mapping[str, str]) -> str | None:
 
 
 def began(metadata: Mapping[str, str]) -> str:
-    """When the import of a result began, ISO 8601; "" if a person or an earlier release wrote the result."""
+    """Return the start of a result's import in ISO 8601; "" if a person or an earlier release wrote the result."""
     return metadata.get(_BEGAN, "")
 
 

@@ -1,4 +1,4 @@
-"""Where webhooks may go: an HTTPS address whose name leads to public IP addresses only.
+"""Addresses that webhooks may use: HTTPS, with a host name that resolves only to public IP addresses.
 
 A name is resolved once. Every address that it resolves to is checked, and the connection goes to one of these.
 """
@@ -105,7 +105,7 @@ def look_up(host: str, port: int) -> list[str]:
 
 
 def refusal(ip: Ip) -> str | None:
-    """Why webhooks must not go there; None for a public address."""
+    """Return the reason for which webhooks must not use an address; None for a public address."""
     return _refused_v6(ip) if isinstance(ip, ipaddress.IPv6Address) else _refused_v4(ip)
 
 

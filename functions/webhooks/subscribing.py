@@ -21,7 +21,7 @@ from .event import FOR_TENANTS, EventType
 from .state import MAX_SUBSCRIPTIONS, OPERATOR, Subscription, SubscriptionStatus, Unused, WebhookKey
 from .table import WebhooksTable
 
-# Of a call that loses against others, with pauses of up to 0.4 s.
+# Tries of a call that loses against concurrent calls, with pauses of up to 0.4 s.
 _TRIES = 10
 # The refusal of `WebhooksTable.subscribe` after a removal or a sweep has taken the parameter.
 _TAKEN = 2

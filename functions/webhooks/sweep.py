@@ -15,17 +15,17 @@ from .delivering import Deliveries
 from .errors import EndpointsUnavailable
 from .state import Delivery, Unused
 
-# Of one receiver: what waits for one that hangs must not hide what waits for the others.
+# Maximum deliveries handled per receiver: those for a hanging receiver must not hide those for the others.
 _OF_ONE = 500
 _SENDERS = 32
-# Of one tenant, while another one has deliveries that are due.
+# Maximum senders of a tenant while another tenant has due deliveries.
 _SHARE = _SENDERS // 4
 # Tries at one receiver at once, and tries without an answer after which the rest is left to the next sweep.
 _AT_ONE, _HUNG = 4, 3
-# Of a receiver's time: after the first, a lane lets another tenant's go first; after the second, the rest is left to
-# the next sweep.
+# Time limits per receiver: after the first, its lane lets another tenant go first; after the second, the rest is left
+# to the next sweep.
 _TURN_SECONDS, _LANE_SECONDS = 5.0, 60.0
-# Of secrets that no subscription names, in one sweep.
+# Maximum number of unused secrets handled in one sweep.
 _UNUSED = 100
 
 _logger = logging.getLogger(__name__)

@@ -40,7 +40,7 @@ class WebhooksTable(Table):
         return Delivery.of(item) if item else None
 
     def changes(self, key: WebhookKey) -> int:
-        """How often the subscriptions of a tenant have changed, read consistently: the condition of `subscribe`."""
+        """Count the changes of a tenant's subscriptions with a consistent read, as the condition of `subscribe`."""
         item = self.row(key.changes)
         return int(item["changes"]["N"]) if item else 0
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stepwise.deployment.application import nested
+from stepwise.deployment.stages import stages
 from stepwise.deployment.templates import load
 from tests.kit.project import ROOT
 from tests.kit.template import RESOURCES, TEMPLATE
@@ -16,6 +17,12 @@ from tests.kit.template import RESOURCES, TEMPLATE
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 STAGES: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text())
 RETAINED = [name for name, body in RESOURCES.items() if "Retain" in body.get("DeletionPolicy", "")]
+
+
+@pytest.mark.parametrize("stage", stages())
+def test_stage_protects_no_table_in_its_first_deployment(stage: str) -> None:
+    assert "DeletionProtection" not in stages()[stage].parameters
+    assert TEMPLATE["Parameters"]["DeletionProtection"]["Default"] == "false"
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])

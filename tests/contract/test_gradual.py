@@ -308,7 +308,7 @@ def test_stage_is_built_where_samconfig_says(tmp_path: Path, monkeypatch: pytest
 
 
 def test_stage_has_the_parameters_sam_reads() -> None:
-    assert stages()["prod"].parameters == {"LogRetentionDays": "90", "DeletionProtection": "true"}
+    assert stages()["prod"].parameters == {"LogRetentionDays": "90"}
     assert pairs('A="1" B="2 3"') == {"A": "1", "B": "2 3"}
     with pytest.raises(ValueError, match="B: write NAME=VALUE"):
         pairs(["A=1", "B"])

@@ -98,7 +98,7 @@ class Run:
         return self.lab.account.ended(self.arn)
 
     def end(self) -> tuple[str, Any]:
-        """Its status and its output or error, at the end."""
+        """Wait for the end, and return the status with the output or error."""
         found = self.ended()
         return found["status"], json.loads(found["output"]) if found["status"] == "SUCCEEDED" else found.get("error")
 

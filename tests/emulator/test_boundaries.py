@@ -1,4 +1,4 @@
-"""A permissions boundary in a template limits its role: the patch `boundaries`."""
+"""Tests for the patch `boundaries`: a permissions boundary in a template limits its role."""
 
 import json
 import uuid
@@ -19,7 +19,7 @@ def policy(*actions: str) -> dict[str, Any]:
 
 
 def bound(account: Account, *actions: str) -> str:
-    """The ARN of a new policy."""
+    """Create a policy. Returns its ARN."""
     name, document = f"boundary-{uuid.uuid4().hex[:8]}", json.dumps(policy(*actions))
     arn: str = account.client("iam").create_policy(PolicyName=name, PolicyDocument=document)["Policy"]["Arn"]
     return arn
@@ -49,7 +49,7 @@ def deploy(account: Account, stack: str, boundary: str | None) -> str:
 
 
 def allowed(account: Account, role: str) -> tuple[bool, bool]:
-    """Tell whether the role may list tables, and queues."""
+    """Return whether the role may list tables, and whether it may list queues."""
 
     def may(service: str, call: str) -> bool:
         try:

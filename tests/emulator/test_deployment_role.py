@@ -1,4 +1,4 @@
-"""The role that deploys: what it lacks fails with AWS's reason, and nothing remains.
+"""The deployment role: a missing permission fails with AWS's error message, and nothing is left behind.
 
 tests/integration/test_deployment_guide.py deploys and deletes the application with deployment/role.yaml.
 """
@@ -39,13 +39,13 @@ def root(ours: Account) -> Application:
 
 @pytest.fixture
 def empty() -> Iterator[Account]:
-    """An emulator whose stacks and tables are the test's."""
+    """Start an emulator without stacks or tables."""
     with emulator.attached() as started:
         yield Account(started.endpoint)
 
 
 def role_without(account: Account, name: str, action: str) -> str:
-    """The ARN of a role that may do everything but one action."""
+    """Create a role that may do everything but one action. Returns its ARN."""
     statements = [
         {"Effect": effect, "Action": one, "Resource": "*"} for effect, one in (("Allow", "*"), ("Deny", action))
     ]
@@ -57,7 +57,7 @@ def role_without(account: Account, name: str, action: str) -> str:
 
 
 def role_of(account: Account, *, without: str = "") -> dict[str, str]:
-    """The outputs of role.yaml, deployed for the application without one action."""
+    """Deploy role.yaml for the application, without one action if given. Returns its outputs."""
     template, name = copy.deepcopy(ROLE), f"deploy-{NAME}"
     for policy in ("CodePolicy", "DataPolicy", "WatchPolicy"):
         for one in template["Resources"][policy]["Properties"]["PolicyDocument"]["Statement"]:
@@ -74,7 +74,7 @@ def role_of(account: Account, *, without: str = "") -> dict[str, str]:
 
 
 def key_of_caller(account: Account, policy: str) -> dict[str, str]:
-    """The key of a new user with a managed policy, as settings of the environment."""
+    """Create a user with a managed policy. Returns its access key as environment variables."""
     iam, name = account.client("iam"), f"caller-{uuid.uuid4().hex[:8]}"
     iam.create_user(UserName=name)
     iam.attach_user_policy(UserName=name, PolicyArn=policy)
@@ -83,12 +83,12 @@ def key_of_caller(account: Account, policy: str) -> dict[str, str]:
 
 
 def cloudformation_of_caller(account: Account, action: str, resource: str = "*") -> Any:
-    """CloudFormation, called by a user who may do this action."""
+    """Return a CloudFormation client of a user who may do only this action."""
     return client_of_caller(account, "cloudformation", action, resource)
 
 
 def client_of_caller(account: Account, service: str, action: str, resource: str) -> Any:
-    """A service, called by a user who may do this action."""
+    """Return a client of a user who may do only this action."""
     statement = {"Effect": "Allow", "Action": action, "Resource": resource}
     policy = account.client("iam").create_policy(
         PolicyName=f"may-{uuid.uuid4().hex[:8]}",
@@ -100,7 +100,7 @@ def client_of_caller(account: Account, service: str, action: str, resource: str)
 
 
 def left(account: Account) -> set[str]:
-    """The kinds of resources of the application that exist."""
+    """Return the kinds of the application's resources that still exist."""
     client = account.client
     stacks = client("cloudformation").list_stacks()["StackSummaries"]
     found = {
@@ -164,7 +164,7 @@ def test_resource_is_not_updated_without_the_permission(ours: Account) -> None:
 
 
 def change_set_of_a_caller(account: Account) -> str:
-    """Create and delete a change set, named by its ARN, as somebody who may use its stack only. Returns its status."""
+    """Create and delete a change set by its ARN, as a user who may access only its stack. Returns its status."""
     name = f"stack-{uuid.uuid4().hex[:8]}"
     client = cloudformation_of_caller(account, "cloudformation:*", f"arn:aws:cloudformation:*:*:stack/{name}/*")
     arn = client.create_change_set(StackName=name, ChangeSetName="c", ChangeSetType="CREATE", TemplateBody=TOPIC)["Id"]
@@ -177,7 +177,7 @@ def test_change_set_needs_the_permission_on_its_stack(ours: Account) -> None:
     assert change_set_of_a_caller(ours) == "CREATE_COMPLETE"
 
 
-def test_ministack_still_checks_a_change_set_on_no_resource(upstream: Account) -> None:
+def test_ministack_still_ignores_the_resource_of_a_change_set(upstream: Account) -> None:
     # If this fails, remove point 3 from patches/deployment_role.py.
     with pytest.raises(ClientError, match="DescribeChangeSet"):
         change_set_of_a_caller(upstream)
@@ -209,7 +209,7 @@ def test_caller_may_not_pass_a_role_without_the_permission(ours: Account) -> Non
 
 
 @pytest.mark.parametrize(("action", "status"), [("*", "CREATE_COMPLETE"), ("cloudformation:*", "ROLLBACK_COMPLETE")])
-def test_stack_without_a_role_needs_the_permissions_of_its_caller(ours: Account, action: str, status: str) -> None:
+def test_stack_without_a_role_uses_the_permissions_of_its_caller(ours: Account, action: str, status: str) -> None:
     client, name = cloudformation_of_caller(ours, action), f"of-caller-{uuid.uuid4().hex[:8]}"
 
     client.create_stack(StackName=name, TemplateBody=TOPIC)
@@ -217,7 +217,7 @@ def test_stack_without_a_role_needs_the_permissions_of_its_caller(ours: Account,
     eventually(lambda: client.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"] == status)
 
 
-def test_deployment_without_one_action_names_it_and_leaves_nothing(empty: Account, tmp_path: Path) -> None:
+def test_deployment_lacking_one_permission_names_it_and_leaves_nothing(empty: Account, tmp_path: Path) -> None:
     role = role_of(empty, without="logs:PutMetricFilter")["RoleArn"]
 
     with pytest.raises(LocalStackError, match=DENIED.format(f"deploy-{NAME}", "logs:PutMetricFilter")):

@@ -233,7 +233,7 @@ def test_idle_workers_and_simulators_end_when_their_emulator_is_killed(port: int
         # The worker, and its fork server.
         assert len(others) == 2 + len(SIMULATORS)
         process.kill()
-        # Its parent, this process, has not reaped it: it leaves a zombie, which must not count as running.
+        # This process, the parent, has not reaped it, so a zombie remains, which must not count as running.
         eventually(lambda: process.status() == psutil.STATUS_ZOMBIE)
         assert emulator.running(port) is None
         assert not _home(port).exists()

@@ -1,4 +1,4 @@
-"""A deployment that fails: CloudFormation's rollback of nested stacks, what is left, and how to delete that.
+"""Failed deployments: how CloudFormation rolls back nested stacks, what remains, and how to delete it.
 
 DeletionPolicy attribute, in AWS's template reference: if the operation that created a resource with
 RetainExceptOnCreate is rolled back, CloudFormation deletes it; all other operations retain it.
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from stepwise.deployment import teardown as teardowns
 from stepwise.deployment.preflight.target import Target
 from stepwise.deployment.stages import deployed
 from stepwise.deployment.teardown import Refused, teardown
@@ -58,7 +59,7 @@ FAILING = {"Type": "AWS::SQS::Queue", "Properties": {"MessageRetentionPeriod": 1
 
 @dataclass(frozen=True)
 class Application:
-    """A root with two stacks, of which the second one may fail after it has created everything else."""
+    """A root with two nested stacks; the second may fail after everything else was created."""
 
     account: Account
     name: str
@@ -84,7 +85,7 @@ class Application:
         return f"{self.account.endpoint}/{self.name}/{key}"
 
     def status(self, stack: str = "") -> str:
-        """The status of the root, or of another stack, once nothing is in progress. A deleted root has no name."""
+        """Wait until no operation is in progress, and return the status of the root or of another stack."""
 
         def described() -> str:
             found = deployed(self.account.client("cloudformation"), stack or self.name)
@@ -94,7 +95,7 @@ class Application:
         return described()
 
     def left(self) -> dict[str, list[str]]:
-        """Everything that exists, by kind."""
+        """Return the names of all existing resources by kind."""
         client = self.account.client
         stacks = client("cloudformation").list_stacks()["StackSummaries"]
         found = {
@@ -151,7 +152,7 @@ def test_failed_creation_leaves_only_the_root(root: Application) -> None:
     assert root.left() == {"stacks": [root.name]}
 
 
-def test_failure_is_found_in_the_nested_stack(root: Application) -> None:
+def test_failed_resource_is_found_in_the_nested_stack(root: Application) -> None:
     root.begin()
     root.status()
 
@@ -176,8 +177,8 @@ def test_root_names_the_nested_stack_that_failed(root: Application) -> None:
     assert root.status(event["PhysicalResourceId"]) == "DELETE_COMPLETE"
 
 
-def test_protected_table_stays_after_a_failed_creation(root: Application) -> None:
-    """Deleting the stack is another operation than the creation, so it retains the table."""
+def test_protected_table_remains_after_a_failed_creation(root: Application) -> None:
+    """Deleting the stack is not the operation that created the table, so it retains the table."""
     root.begin(protected="true")
     assert root.status() == "ROLLBACK_FAILED"
     client, table = root.account.client("cloudformation"), root.table()
@@ -217,11 +218,70 @@ def test_teardown_deletes_data(root: Application, target: Target) -> None:
     assert ssm.get_parameters_by_path(Path=f"/{root.name}", Recursive=True)["Parameters"] == []
 
 
+@pytest.mark.parametrize("deleted", [0, 1, 2])
+def test_teardown_that_stopped_halfway_is_continued(
+    root: Application, target: Target, deleted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.begin(failing=False)
+    root.status()
+    delete, calls = teardowns._delete, list[str]()
+
+    def refuse(target: Target, kind: str, physical_id: str) -> None:
+        calls.append(physical_id)
+        if len(calls) > deleted:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "Delete")
+        delete(target, kind, physical_id)
+
+    monkeypatch.setattr(teardowns, "_delete", refuse)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        teardown(target, lambda: root.name)
+    monkeypatch.setattr(teardowns, "_delete", delete)
+    assert sum(map(len, root.left().values())) == 3 - deleted
+    with pytest.raises(Refused, match="not confirmed"):
+        teardown(Target(root.name), lambda: "")
+
+    teardown(Target(root.name), lambda: root.name)
+
+    assert root.left() == {}
+    with pytest.raises(Refused, match="there is no stack"):
+        teardown(Target(root.name), lambda: root.name)
+
+
+def test_teardown_deletes_what_a_rollback_retained(
+    root: Application, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CloudFormation may not know `RetainExceptOnCreate` in nested stacks."""
+    for name in ("Table", "Bucket", "Secret"):
+        monkeypatch.setitem(RESOURCES, name, {**RESOURCES[name], "DeletionPolicy": "Retain"})
+    root.begin()
+    assert root.status() == "ROLLBACK_COMPLETE"
+    assert sorted(root.left()) == ["buckets", "secrets", "stacks", "tables"]
+
+    teardown(target, lambda: root.name)
+
+    assert root.left() == {}
+
+
+def test_teardown_leaves_protected_tables_of_a_deleted_stack(root: Application, target: Target) -> None:
+    root.begin(failing=False, protected="true")
+    root.status()
+    root.account.client("cloudformation").delete_stack(StackName=root.name)
+    assert root.status() == "DELETE_COMPLETE"
+    before = root.left()
+
+    with pytest.raises(Refused, match="its tables are protected"):
+        teardown(target, lambda: root.name)
+
+    assert root.left() == before
+
+
 @pytest.mark.parametrize(
     ("protected", "typed", "why"),
     [("true", "", "its tables are protected"), ("false", "another", "not confirmed"), ("", "", "there is no stack")],
 )
-def test_teardown_deletes_nothing_else(root: Application, target: Target, protected: str, typed: str, why: str) -> None:
+def test_teardown_leaves_other_resources_alone(
+    root: Application, target: Target, protected: str, typed: str, why: str
+) -> None:
     if protected:
         root.begin(failing=False, protected=protected)
         root.status()
@@ -233,7 +293,7 @@ def test_teardown_deletes_nothing_else(root: Application, target: Target, protec
     assert root.left() == before
 
 
-def test_bucket_with_objects_stays_after_a_rollback(root: Application) -> None:
+def test_bucket_with_objects_remains_after_a_rollback(root: Application) -> None:
     root.begin(DisableRollback=True)
     root.status()
     (bucket,) = root.left()["buckets"]
@@ -245,7 +305,7 @@ def test_bucket_with_objects_stays_after_a_rollback(root: Application) -> None:
     assert root.left()["buckets"] == [bucket]
 
 
-def test_rolled_back_creation_can_be_repeated_once_it_is_deleted(root: Application) -> None:
+def test_creation_can_be_repeated_after_deleting_the_rolled_back_stack(root: Application) -> None:
     client = root.account.client("cloudformation")
     root.begin()
     root.status()
@@ -263,7 +323,7 @@ def test_rolled_back_creation_can_be_repeated_once_it_is_deleted(root: Applicati
     assert failures(client, root.name) == []
 
 
-def test_creation_can_delete_itself_when_it_fails(root: Application) -> None:
+def test_failed_creation_can_delete_its_stack(root: Application) -> None:
     root.begin(OnFailure="DELETE")
 
     eventually(lambda: root.status() == "DELETE_COMPLETE")
@@ -274,7 +334,7 @@ def test_creation_can_delete_itself_when_it_fails(root: Application) -> None:
     ("then", "kept"), [("rollback_stack", {"stacks"}), ("delete_stack", {"tables", "buckets", "secrets"})]
 )
 def test_creation_without_rollback_keeps_everything(root: Application, then: str, kept: set[str]) -> None:
-    """A rollback deletes what the creation made; a deletion retains data."""
+    """A rollback deletes what the creation created; a deletion retains data."""
     client = root.account.client("cloudformation")
     root.begin(DisableRollback=True)
     assert root.status() == "CREATE_FAILED"
@@ -287,7 +347,7 @@ def test_creation_without_rollback_keeps_everything(root: Application, then: str
 
 
 @pytest.mark.parametrize("protected", ["true", "false"])
-def test_deletion_retains_what_the_policy_says(root: Application, protected: str) -> None:
+def test_deletion_retains_resources_by_deletion_policy(root: Application, protected: str) -> None:
     root.begin(failing=False, protected=protected)
     assert root.status() == "CREATE_COMPLETE"
     before, table = root.left(), root.table()

@@ -84,7 +84,7 @@ def guarded(issuer: str, audience: str) -> Any:
 
 
 def shut(*opened: str) -> Any:
-    """A template with CORS and a `$default` route behind a JWT authorizer. opened: paths with an open OPTIONS route."""
+    """Build a template with CORS and an authorizing `$default` route. opened: paths with an open OPTIONS route."""
     jwt = {"IdentitySource": "$request.header.Authorization"}
     jwt |= {"JwtConfiguration": {"issuer": "https://issuer.example", "audience": ["a"]}}
     auth = {"DefaultAuthorizer": "Jwt", "Authorizers": {"Jwt": jwt}}
@@ -315,8 +315,8 @@ def test_preflight_under_an_authorizing_default_route_needs_an_open_options_rout
     ("origin", "method", "allowed"),
     [(SHOP, "PUT", SHOP), (EVIL, "PUT", None), (SHOP, "GET", "*"), ("null", "GET", "*"), (SHOP, "DELETE", None)],
 )
-def test_pages_may_use_the_links_to_imports(ours: Account, origin: str, method: str, allowed: str | None) -> None:
-    """A page uploads by a link. It reads results by a redirect of the API, after which its origin is "null"."""
+def test_pages_may_use_the_links_of_imports(ours: Account, origin: str, method: str, allowed: str | None) -> None:
+    """A page uploads by a link, and reads results through a redirect of the API, which makes its origin "null"."""
     cors = Stack(parameters={"ApiCorsOrigins": SHOP}).resolve(of_type("AWS::S3::Bucket")["ImportsBucket"])
     bucket = {"Type": "AWS::S3::Bucket", "Properties": {"CorsConfiguration": cors["CorsConfiguration"]}}
     name = deploy(ours, {"Resources": {"Bucket": bucket}, "Outputs": {"Api": {"Value": {"Ref": "Bucket"}}}})["Api"]

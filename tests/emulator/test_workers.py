@@ -92,7 +92,7 @@ def test_ministack_still_ends_a_call_in_flight_on_a_function_update(upstream: Ac
 def test_call_in_flight_survives_a_function_update(ours: Account, tmp_path: Path) -> None:
     error, pid = _updated_during_a_call(ours, tmp_path)
     assert error is None
-    # Its worker serves no other call.
+    # The call's worker serves no other call.
     eventually(lambda: not psutil.pid_exists(pid))
 
 

@@ -32,9 +32,9 @@ def forward(scenario: Scenario) -> tuple[list[str], list[str]]:
 
 
 def redriven(scenario: Scenario, machine: str, *, late: bool, meanwhile: bool = False) -> tuple[list[str], list[str]]:
-    """Stop an execution as the scenario says, and redrive it. Returns broken invariants, and the trace.
+    """Stop an execution as the scenario says, and redrive it. Returns broken invariants and the trace.
 
-    late: the event of its end was handled before the redrive; otherwise only after the execution has succeeded.
+    late: the event of its end is handled before the redrive, not after the execution has succeeded.
     meanwhile: the event also arrives while the redriven execution runs, and must not fail.
     """
     redriving.take_hold()

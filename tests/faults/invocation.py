@@ -62,7 +62,7 @@ class Invocation:
 
     @property
     def timeout(self) -> int:
-        """Its timeout in seconds."""
+        """Timeout of the function in seconds."""
         return FUNCTIONS[self.function].timeout
 
 

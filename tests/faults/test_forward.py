@@ -44,7 +44,7 @@ def test_a_redriven_saga_is_whole_or_undone(workers: Workers, scenario: Scenario
 
 
 @pytest.mark.parametrize("scenario", [one for one in ENDED if one.faults[0].at == SUBJECT.notice], ids=str)
-def test_event_of_an_end_before_a_redrive_does_not_fail(workers: Workers, scenario: Scenario) -> None:
+def test_end_event_from_before_a_redrive_does_not_fail(workers: Workers, scenario: Scenario) -> None:
     broken, trace = workers.pool.submit(redriven, scenario, SAGA, late=False, meanwhile=True).result()
 
     assert broken == [], "\n".join(trace)

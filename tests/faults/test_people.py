@@ -1,4 +1,4 @@
-"""Seven hundred schedules of applications; `make faults-people` plays ten thousand different ones."""
+"""Seven hundred schedules of applications; `make faults-people` plays ten thousand others."""
 
 from tests.faults.actors.suite import Explored
 from tests.faults.people.explore import EXPLORER, MUTANTS, Totals, hunt

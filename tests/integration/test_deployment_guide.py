@@ -1,4 +1,4 @@
-"""Somebody deploys from docs/deploy.md alone, with the role of deployment/role.yaml, and takes the stack down again."""
+"""Deploys and tears down a stack by following docs/deploy.md alone, with the role of deployment/role.yaml."""
 
 import os
 import re
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from stepwise.deployment.stages import stages
 from stepwise.local.deployment import sam_environment
 from stepwise.local.emulator import emulator
 from tests.integration import guide
@@ -18,7 +19,7 @@ from tests.kit.project import ROOT
 pytestmark = [pytest.mark.local_only("deploy to an emulator of their own"), pytest.mark.timeout(1200), pytest.mark.slow]
 
 SECTION = (ROOT / "docs" / "deploy.md").read_text().partition("\n## First deployment\n")[2].partition("\n### ")[0]
-ADMINISTRATOR, DEPLOYER, USER = (
+ADMINISTRATOR, DEPLOYER, USER, PROTECTOR = (
     block.strip() for block in re.findall(r"^```\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 )
 POLICIES = re.findall(r"`(deploy-stepwise-dev-\w+)`", SECTION)
@@ -40,7 +41,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def follow(commands: str, checkout: Path, environment: dict[str, str], answer: str = "") -> str:
-    """Run commands of the page in a shell that stops at the first failure. Returns what they print."""
+    """Run commands of the page in a shell that stops at the first failure. Returns their output."""
     script = commands.replace("ACCOUNT", "000000000000").replace("make preflight", f"make preflight {NOT_THERE}")
     ran = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
@@ -56,7 +57,7 @@ def follow(commands: str, checkout: Path, environment: dict[str, str], answer: s
 
 
 def caller(account: Account) -> dict[str, str]:
-    """The keys of a person with the policies that the page names, and no other permission."""
+    """Create a user with no permissions but the policies that the page names. Returns its access key."""
     iam = account.client("iam")
     iam.create_user(UserName=CALLER)
     for policy in POLICIES:
@@ -65,7 +66,7 @@ def caller(account: Account) -> dict[str, str]:
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
 
 
-def test_page_leads_to_a_stack_and_back_to_nothing(account: Account, checkout: Path, tmp_path: Path) -> None:
+def test_guide_deploys_a_stack_and_removes_it(account: Account, checkout: Path, tmp_path: Path) -> None:
     environment = sam_environment(account.endpoint, tmp_path) | {"PATH": os.environ["PATH"]}
     follow(ADMINISTRATOR, checkout, environment)
     person = environment | caller(account)
@@ -75,12 +76,25 @@ def test_page_leads_to_a_stack_and_back_to_nothing(account: Account, checkout: P
     shown = follow(USER, checkout, person)
     assert "SUCCEEDED" in shown
 
+    # The page exports this in its second block.
+    person["PATH"] = f"{checkout / '.venv-sam' / 'bin'}:{person['PATH']}"
+    follow(PROTECTOR, checkout, person)
+    given = parameters(account)
+    kept = stages()["dev"].parameters["LogRetentionDays"]
+    assert (given["DeletionProtection"], given["LogRetentionDays"]) == ("true", kept)
+    follow(PROTECTOR.replace("true", "false"), checkout, person)
+
     follow(TEARDOWN, checkout, person, answer="stepwise-dev\n")
     assert left(account) == []
 
 
+def parameters(account: Account) -> dict[str, str]:
+    stack = account.client("cloudformation").describe_stacks(StackName="stepwise-dev")["Stacks"][0]
+    return {one["ParameterKey"]: one["ParameterValue"] for one in stack["Parameters"]}
+
+
 def left(account: Account) -> list[Any]:
-    """Resources of the stack that remain, by name."""
+    """Return the names of the stack's remaining resources."""
     stacks = account.client("cloudformation").list_stacks()["StackSummaries"]
     tables = account.client("dynamodb").list_tables()["TableNames"]
     machines = account.client("stepfunctions").list_state_machines()["stateMachines"]

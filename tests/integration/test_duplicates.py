@@ -1,4 +1,4 @@
-"""Lambda delivers at least once: any function may be called twice, late, in any order, and alone."""
+"""Lambda delivers at least once: a function may be called twice, late, out of order, or without the others."""
 
 from collections.abc import Callable
 

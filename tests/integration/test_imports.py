@@ -80,7 +80,7 @@ def test_throttling_alone_leaves_no_row_unprocessed(
     with no_concurrency(stack, resources, "CsvRowsHandler"):
         import_id = products.start(csv_text([product(1)]), processing_mode="STEP_FUNCTION")
         execution = f"{resources['ImportCsv'].replace(':stateMachine:', ':execution:')}:{import_id}"
-        # At the former six tries, it would have given up.
+        # The former limit of six tries would have been used up.
         eventually(lambda: throttled_tries(stack, execution) > 8, seconds=60)
     row = products.ended(import_id)
 
@@ -88,7 +88,7 @@ def test_throttling_alone_leaves_no_row_unprocessed(
 
 
 def throttled_tries(stack: Stack, execution: str) -> int:
-    """The tries of an import's only batch that have failed."""
+    """Return the number of failed tries of an import's only batch."""
     states = stack.stepfunctions
     try:
         runs = states.list_map_runs(executionArn=execution)["mapRuns"]

@@ -15,7 +15,7 @@ from stepwise.operations.stack import Stack
 from tests.kit.project import ROOT
 
 NOT_THERE = ("Roles, by Access Analyzer", "Quotas, for 10 orders a second")
-# MiniStack has an account for each access key that is an account's number.
+# MiniStack treats an access key that is an account id as a key of that account.
 FRESH = {"AWS_ACCESS_KEY_ID": "777788889999"}
 MANAGED = "aws-sam-cli-managed-default"
 
@@ -45,8 +45,8 @@ def test_command_reports_reached_and_unreached_services(running: emulator.Emulat
     assert left(stack) == before
 
 
-def test_first_deployment_of_an_account_gets_its_change_set(running: emulator.Emulator) -> None:
-    """SAM's bucket, and nothing else, is created on demand."""
+def test_change_set_is_created_before_the_first_deployment(running: emulator.Emulator) -> None:
+    """Only SAM's bucket is created on demand."""
     without = preflight(running, "SKIP=template machines roles quotas", **FRESH)
     made = preflight(running, "SKIP=template machines roles quotas", "MAKE_BUCKET=1", **FRESH)
 
@@ -64,7 +64,7 @@ def preflight(running: emulator.Emulator, *options: str, **env: str) -> subproce
 
 
 def standing(running: emulator.Emulator) -> list[str]:
-    """The stacks of the fresh account."""
+    """Return the stacks of the new account."""
     client = boto3.client(
         "cloudformation",
         endpoint_url=running.endpoint,

@@ -1,4 +1,4 @@
-"""The reports on the deployed stack: from a write to Orders, through the stream and the function, to the counters."""
+"""Reports on the deployed stack, from a write to Orders through the stream and the function to the counters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -70,7 +70,7 @@ def test_row_without_an_order_does_not_invoke_the_function(day: Day, stack: Stac
     assert kept(stack, note["order_id"]) == []
 
 
-def test_denied_records_wait_for_the_permission(day: Day, stack: Stack, resources: Resources) -> None:
+def test_records_wait_until_access_is_granted(day: Day, stack: Stack, resources: Resources) -> None:
     with denied(stack, resources, "ReportOrders"):
         day.write(day.order("1"))
         function = resources["ReportOrdersFunction"]

@@ -1,6 +1,6 @@
-"""A restore, rehearsed: tables go back to an earlier time, one beside the others, and then all of them.
+"""Rehearses a restore: tables go back to an earlier time, first one at a time, then all together.
 
-docs/operations.md says what is lost and which commands put the rest right. The tests run these commands.
+The tests run the repair commands of docs/operations.md, which also states what is lost.
 """
 
 import json
@@ -43,7 +43,7 @@ TENANT = "t1"
 THEN, NOW = "then", "now"
 STOCKED, ADDED = 100, 7
 TOO_MANY = 1000
-# By order: pieces. The names say what had happened by then.
+# Quantities by order id. The ids tell what had happened by then.
 BEFORE = {"confirmed": 2, "failed": TOO_MANY}
 IN_FLIGHT = {"undecided": 3, "failing": TOO_MANY, "complete": 1}
 LATER = {"lost": 5, "lost-failed": TOO_MANY}
@@ -58,7 +58,7 @@ TASK = {"pk": f"TENANT#{TENANT}", "sk": "PRODUCT#tea"}
 
 @dataclass
 class Rehearsal:
-    """A stack with a past: copies of its tables, made while work was in flight and when all of it had ended."""
+    """A stack with copies of its tables from two moments: with work in flight, and after all work had ended."""
 
     stack: Stack
     resources: Resources
@@ -75,13 +75,13 @@ class Rehearsal:
         self.webhook = WebhookKey(TENANT, "")
 
     def line(self, *arguments: str) -> str:
-        """Run a command as the docs have it. Returns its output."""
+        """Run a command from the docs. Returns its output."""
         ended = CliRunner().invoke(app, [*arguments, "--port", str(self.port)])
         assert ended.exit_code == 0, ended.output + repr(ended.exception)
         return ended.output
 
     def audited(self) -> dict[str, list[str]]:
-        """What `orders audit` finds, by order."""
+        """Return the problems that `orders audit` finds, by order."""
         ended = CliRunner().invoke(app, ["orders", "audit", "--json", "--port", str(self.port)])
         found: dict[str, list[str]] = {}
         for one in json.loads(ended.output)["contradictions"]:
@@ -89,11 +89,11 @@ class Rehearsal:
         return found
 
     def attention(self) -> dict[str, str]:
-        """The problems that `attention` lists, by their ids."""
+        """Return the problems that `attention` lists, by id."""
         return {one.id: one.problem for one in inbox.concerns(self.stack, "stepwise") if one.context != "alarms"}
 
     def sweep(self, *contexts: str) -> None:
-        """Run sweeps as if what is open were older than any execution."""
+        """Run sweeps with all open work made older than any execution."""
         old = (datetime.now(UTC) - timedelta(hours=3)).isoformat()
         for table, names in AGED.items():
             for row in self.stack.rows(table):
@@ -119,7 +119,7 @@ class Rehearsal:
         self.stack.dynamodb.put_item(TableName=self.stack.outputs[table], Item=found)
 
     def charged(self) -> dict[str, int]:
-        """What the gateway has charged and not given back, by order."""
+        """Return the amounts that the gateway charged and has not refunded, by order."""
         charges = self.gateway.ledger()["charges"]
         return {one["order_id"]: one["amount"] for one in charges if one["status"] == "succeeded"}
 
@@ -219,7 +219,7 @@ def past() -> Iterator[Rehearsal]:
 
 
 def _until_then(past: Rehearsal) -> None:
-    """Work until the moment that the tables go back to: some of it has ended, some is in flight."""
+    """Do the work that the restore keeps: some of it has ended by then, some is in flight."""
     stock.seed(past.stack, {"tea": STOCKED})
     past.place(BEFORE)
     past.subscribe()
@@ -249,7 +249,7 @@ def _until_then(past: Rehearsal) -> None:
 
 
 def _until_now(past: Rehearsal) -> None:
-    """Let what is in flight end, and do more, which the restored tables do not know."""
+    """Let the work in flight end, and do more, all of which the restore loses."""
     past.place(IN_FLIGHT | LATER)
     stock.add(past.stack, "tea", ADDED, "delivered later")
     webhooks.remove(past.stack, past.webhook)
@@ -282,7 +282,7 @@ def test_nothing_is_wrong_before_a_restore(rehearsal: Rehearsal) -> None:
     assert (rehearsal.audited(), rehearsal.attention()) == ({}, {})
 
 
-def test_orders_alone(rehearsal: Rehearsal) -> None:
+def test_restore_of_orders_alone(rehearsal: Rehearsal) -> None:
     past = rehearsal
     past.tables.take_back(["OrdersTable"], THEN)
     assert set(past.audited()) == {"lost"}
@@ -297,7 +297,7 @@ def test_orders_alone(rehearsal: Rehearsal) -> None:
     _rebuild_reports(past)
 
 
-def test_payments_alone(rehearsal: Rehearsal) -> None:
+def test_restore_of_payments_alone(rehearsal: Rehearsal) -> None:
     past = rehearsal
     past.tables.take_back(["PaymentsTable"], THEN)
 
@@ -307,7 +307,7 @@ def test_payments_alone(rehearsal: Rehearsal) -> None:
     assert (past.audited(), _broken(past)) == ({}, [])
 
 
-def test_inventory_alone(rehearsal: Rehearsal) -> None:
+def test_restore_of_inventory_alone(rehearsal: Rehearsal) -> None:
     past = rehearsal
     counted = stock.on_hand(past.stack)["tea"]
     past.tables.take_back(["InventoryTable"], THEN)
@@ -323,7 +323,7 @@ def _broken(past: Rehearsal) -> list[str]:
     return broken_invariants(past.stack, [*BEFORE, *IN_FLIGHT, *LATER], {"tea": STOCKED + ADDED})
 
 
-def test_records_alone_leave_the_rows_to_decide(rehearsal: Rehearsal) -> None:
+def test_restore_of_records_alone_changes_no_outcome(rehearsal: Rehearsal) -> None:
     past = rehearsal
     past.tables.take_back(["IdempotencyTable"], THEN)
     past.sweep()
@@ -335,7 +335,7 @@ def test_records_alone_leave_the_rows_to_decide(rehearsal: Rehearsal) -> None:
     assert (past.audited(), _broken(past), past.attention()) == ({}, [], {})
 
 
-def test_gates_alone(rehearsal: Rehearsal) -> None:
+def test_restore_of_gates_alone(rehearsal: Rehearsal) -> None:
     past = rehearsal
     past.tables.take_back(["GatesTable"], THEN)
     with pytest.raises(Refused, match="StateConflict"):
@@ -350,7 +350,7 @@ def test_gates_alone(rehearsal: Rehearsal) -> None:
     assert (past.tea.finished, past.lost.finished) == (5, 2)
 
 
-def test_data_alone(rehearsal: Rehearsal) -> None:
+def test_restore_of_data_alone(rehearsal: Rehearsal) -> None:
     past = rehearsal
     past.tables.take_back(["DataTable"], THEN)
     with pytest.raises(Refused, match="StateConflict"):
@@ -363,7 +363,7 @@ def test_data_alone(rehearsal: Rehearsal) -> None:
     assert (past.tea.data["version"], past.tea.history) == (5, [1, 2, 3])
 
 
-def test_products_alone(rehearsal: Rehearsal) -> None:
+def test_restore_of_products_alone(rehearsal: Rehearsal) -> None:
     past = rehearsal
     past.tables.take_back(["ProductsTable"], THEN)
 
@@ -382,7 +382,7 @@ def _rebuild(past: Rehearsal, *targets: str) -> None:
         past.line("commands", "rebuild", target)
 
 
-def test_sweeps_end_what_was_in_flight_in_other_tables(rehearsal: Rehearsal) -> None:
+def test_sweeps_end_work_in_flight_in_other_tables(rehearsal: Rehearsal) -> None:
     past, tables = rehearsal, ["TasksTable", "ImportsTable", "ApprovalsTable", "ApplicationsTable"]
     past.tables.take_back(tables, THEN)
     past.sweep("Tasks", "Imports", "Approvals", "Applications", "Accounts")
@@ -394,14 +394,14 @@ def test_sweeps_end_what_was_in_flight_in_other_tables(rehearsal: Rehearsal) -> 
     assert (past.application_status("a-lost"), past.task_status("lost")) == ("", "")
 
 
-def test_reports_alone(rehearsal: Rehearsal) -> None:
+def test_restore_of_reports_alone(rehearsal: Rehearsal) -> None:
     rehearsal.tables.take_back(["ReportsTable"], THEN)
     assert not reports_are_exact(rehearsal.stack)
 
     _rebuild_reports(rehearsal)
 
 
-def test_all_tables_together(rehearsal: Rehearsal) -> None:
+def test_restore_of_all_tables_together(rehearsal: Rehearsal) -> None:
     past, stack = rehearsal, rehearsal.stack
     past.tables.take_back(past.tables.names, THEN)
 
@@ -418,7 +418,8 @@ def test_all_tables_together(rehearsal: Rehearsal) -> None:
     assert past.audited() == {}
     eventually(lambda: broken_invariants(stack, [*BEFORE, *IN_FLIGHT], {"tea": STOCKED}) == [])
 
-    # Commands: versions run again, even under names that are taken. The catalog is the only target outside the tables.
+    # Commands: versions run again, even if an execution has their name. Only the catalog is a target outside the
+    # tables.
     bucket = stack.outputs["CatalogBucket"]
     for one in stack.client("s3").list_objects_v2(Bucket=bucket)["Contents"]:
         stack.client("s3").delete_object(Bucket=bucket, Key=one["Key"])
@@ -458,7 +459,7 @@ def _starts(past: Rehearsal) -> bool:
 
 
 def _rebuild_reports(past: Rehearsal) -> None:
-    """Rebuild the reports as if their table had a new name: empty, and no record names it."""
+    """Rebuild the reports as if their table were new: first delete its rows and its idempotency records."""
     table, client = past.stack.outputs["ReportsTable"], past.stack.dynamodb
     for row in past.stack.rows("ReportsTable"):
         client.delete_item(TableName=table, Key={name: {"S": row[name]} for name in ("day", "line")})

@@ -1,4 +1,4 @@
-"""A second stage in the account of the first: a stack with a name of 40 characters, whose roles have a boundary."""
+"""A second stage in the same account: its stack has a name of 40 characters, and its roles have a boundary."""
 
 import json
 import uuid
@@ -16,7 +16,7 @@ from tests.kit.injection import eventually
 pytestmark = pytest.mark.local_only("deploy another stack")
 
 LONG = "a-stack-whose-name-is-forty-letters-long"
-# Names by which AWS finds a part of a resource that has a name of its own.
+# Names of parts of named resources, which both stages may share.
 OF_PARTS = {"$default"}
 EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 

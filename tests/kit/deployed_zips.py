@@ -78,7 +78,7 @@ class Zip:
         return self._row(import_id)
 
     def _row(self, import_id: str) -> Row:
-        """Its row; empty if there is none."""
+        """Return the import's row; empty if there is none."""
         return self.stack.row("ImportsTable", pk=f"TENANT#{self.tenant}", sk=f"IMPORT#{import_id}") or {}
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 TENANT = "tenant1"
 LIFETIME = timedelta(days=90)
 MOST = 10
-"""Batches at once that the stack allows."""
+"""Limit on concurrent batches in the stack."""
 
 
 class Arns(NamedTuple):

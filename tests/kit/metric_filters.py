@@ -1,6 +1,6 @@
-"""CloudWatch's metric filters, with the pattern syntax that the template uses, and the logs of state machines.
+"""Model of CloudWatch's metric filters, for the pattern syntax in the template, and of state machine logs.
 
-A state machine logs the events of its histories, as its level says, here without the data of its executions:
+A state machine logs the events of its executions according to its log level, here without their data:
 https://docs.aws.amazon.com/step-functions/latest/dg/cw-logs.html#cloudwatch-log-level
 """
 
@@ -19,14 +19,14 @@ _ERROR = _FATAL | {
     "WaitStateAborted",
 }
 LEVELS: Mapping[str, frozenset[str] | None] = {"ALL": None, "ERROR": _ERROR, "FATAL": _FATAL}
-"""Types of events by the level that logs them; None for all types."""
-# Members that are no data of an execution.
+"""Types of events logged at each level; None for all types."""
+# Members that contain no execution data.
 _KEPT = frozenset({"name", "index", "length", "resource", "resourceType"})
 _TOKEN = re.compile(r'\s*(?:(?P<path>\$(?:\.\w+)+)|"(?P<text>[^"]*)"|(?P<sign>&&|\|\||!=|=|\(|\)))')
 
 
 def logged(history: Sequence[Mapping[str, Any]], level: str) -> Iterator[dict[str, Any]]:
-    """Yield the log events of a history at a level."""
+    """Yield the events of a history that are logged at a level."""
     types = LEVELS[level]
     for event in history:
         if types is None or event["type"] in types:
@@ -36,7 +36,7 @@ def logged(history: Sequence[Mapping[str, Any]], level: str) -> Iterator[dict[st
 
 
 def matches(pattern: str, line: Mapping[str, Any]) -> bool:
-    """Returns True if a filter pattern matches a log event. Raises ValueError for syntax that is not modelled."""
+    """Check whether a filter pattern matches a log event. Raises ValueError for syntax that is not modelled."""
     if not (pattern.startswith("{") and pattern.endswith("}")):
         raise ValueError(f"not modelled: {pattern}")
     tokens = list(_tokens(pattern[1:-1].strip()))
@@ -81,7 +81,7 @@ def _condition(tokens: list[tuple[str, str]], line: Mapping[str, Any]) -> bool:
         case [("path", path), ("sign", "=" | "!=" as sign), ("text", text)]:
             del tokens[:3]
             value = reduce(lambda part, name: part.get(name, {}), path.split(".")[1:], line)
-            # A missing member fits neither sign.
+            # A missing member matches neither = nor !=.
             return isinstance(value, str) and (value == text) == (sign == "=")
     raise ValueError(f"not modelled: {tokens}")
 

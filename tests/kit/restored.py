@@ -1,7 +1,7 @@
-"""Tables of a local stack, taken back to an earlier time.
+"""Restores tables of a local stack to an earlier time.
 
-A restored table takes the place of its original under another name and with a new stream. Here it is the content that
-changes, while the table has no stream: the names stay, and nobody sees the restored rows as changes.
+On AWS, a restored table replaces the original under another name and with a new stream. Here, tables keep their
+names: their content is replaced while the stream is off, so that no function sees restored rows as changes.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 from stepwise import STACK_NAME
 from stepwise.operations.stack import Stack
 
-# Attributes of a mapping that a call of CreateEventSourceMapping takes unchanged.
+# Attributes of an event source mapping that CreateEventSourceMapping accepts unchanged.
 _KEPT = (
     *("BatchSize", "BisectBatchOnFunctionError", "DestinationConfig", "FilterCriteria", "FunctionResponseTypes"),
     *("MaximumBatchingWindowInSeconds", "MaximumRecordAgeInSeconds", "MaximumRetryAttempts", "ParallelizationFactor"),
@@ -24,7 +24,7 @@ _AT_ONCE = 25
 
 @dataclass(frozen=True)
 class Tables:
-    """All tables of a stack, each under its logical id."""
+    """All tables of a stack by logical id."""
 
     stack: Stack
 
@@ -33,19 +33,19 @@ class Tables:
         return dict(self.stack.resources(STACK_NAME, "AWS::DynamoDB::Table"))
 
     def copy(self, moment: str) -> None:
-        """Restore every table, as it is now, to a table of its own. moment: names the copies."""
+        """Copy every table in its current state to a new table. moment: the suffix of the copies' names."""
         for name in self.names.values():
             self.stack.dynamodb.restore_table_to_point_in_time(
                 SourceTableName=name, TargetTableName=_copy(name, moment), UseLatestRestorableTime=True
             )
 
     def copied(self, table: str, moment: str, key: Mapping[str, str]) -> Any:
-        """Return a row of a copy, in DynamoDB's own JSON."""
+        """Return a row of a copy in DynamoDB JSON."""
         named = {name: {"S": value} for name, value in key.items()}
         return self.stack.dynamodb.get_item(TableName=_copy(self.names[table], moment), Key=named)["Item"]
 
     def take_back(self, tables: Iterable[str], moment: str) -> None:
-        """Give tables the content of their copies, and each an empty stream, which its functions then read."""
+        """Replace the content of tables by their copies, and connect their functions to a new, empty stream."""
         for name in (self.names[table] for table in tables):
             described = self.stack.dynamodb.describe_table(TableName=name)["Table"]
             stream = described.get("StreamSpecification")
@@ -72,7 +72,7 @@ class Tables:
             yield from page["Items"]
 
     def _follow(self, old: str, new: str) -> None:
-        """Replace the mappings of a stream, as CloudFormation does when its ARN changes."""
+        """Recreate the event source mappings of a stream, as CloudFormation does when its ARN changes."""
         functions = self.stack.client("lambda")
         for mapping in functions.list_event_source_mappings(EventSourceArn=old)["EventSourceMappings"]:
             settings = {name: mapping[name] for name in _KEPT if name in mapping}

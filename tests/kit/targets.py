@@ -37,7 +37,7 @@ SMALLEST: dict[str, list[str]] = {
     "frozen": ["AGAINST=.stepwise/frozen", "PARTS=asl resources"],
     "size": [],
 }
-# Their recipes run test files that `make test` runs as well, at a smaller size.
+# Targets whose recipes run test files that `make test` also runs, at a smaller size.
 BY_PYTEST = {
     *("unit-only", "unit-first", "unit-second", "machines", "faults-second-saga"),
     *(

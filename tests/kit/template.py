@@ -12,7 +12,7 @@ from stepwise.deployment.templates import DEFINITION, MACHINE, SAM_DEFINITION, S
 from tests.kit.project import ROOT
 
 PATH = ROOT / os.environ.get("TEMPLATE", "template.yaml")
-# SAM's names of a machine's properties.
+# CloudFormation's names of a state machine's properties, by SAM's names.
 _OF_MACHINES = {
     SAM_DEFINITION: DEFINITION,
     "Logging": "LoggingConfiguration",
@@ -23,7 +23,7 @@ _OF_MACHINES = {
 
 
 def _read() -> dict[str, Any]:
-    """The template; a machine of SAM's type is spelled as the others."""
+    """Read the template, with SAM's state machines converted to CloudFormation's type."""
     template = flat(PATH)
     for body in template["Resources"].values():
         if body["Type"] == SAM_MACHINE:

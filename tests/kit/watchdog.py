@@ -13,7 +13,7 @@ import pytest
 GRACE = float(os.environ.get("WATCHDOG_GRACE", "180"))
 # The maximum time of the whole run, in seconds. Its workers print their stacks; then pytest-xdist reports failures.
 RUN = float(os.environ.get("WATCHDOG_RUN", "0"))
-# When what may no longer run. One thread looks: starting one for each test takes longer than many tests.
+# Deadlines of the run and its tests. One thread checks them all: starting a thread takes longer than many tests.
 _deadlines: dict[str, float] = {}
 
 
@@ -39,7 +39,7 @@ def _limit(item: pytest.Item) -> float:
 
 
 def _watch(stderr: int) -> None:
-    """End the process once a deadline is over; pytest-xdist reports a crash."""
+    """End the process once a deadline has passed; pytest-xdist reports a crash."""
     # Tests replace time.sleep.
     pause = threading.Event()
     while not (late := [what for what, deadline in list(_deadlines.items()) if deadline < monotonic()]):

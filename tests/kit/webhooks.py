@@ -58,7 +58,7 @@ def _schema() -> dict[str, Any]:
 
 @dataclass
 class Receiver:
-    """A receiver's messages and its answers: `script` in turn, then its last entry."""
+    """Messages and responses of a receiver: the entries of `script` in turn, then the last one for good."""
 
     script: Sequence[Answer | Exception] = (OK,)
     messages: list[tuple[str, str, str]] = field(default_factory=list)

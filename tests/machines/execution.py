@@ -54,7 +54,7 @@ class Running:
         raise TimeoutError(f"{arn} is {about['status']} after {_SECONDS} s")
 
     def events(self, arn: str) -> list[Any]:
-        """The history of an execution, in order."""
+        """Return the history of an execution, oldest event first."""
         pages = self.engine.client.get_paginator("get_execution_history").paginate(executionArn=arn)
         return sorted((event for page in pages for event in page["events"]), key=lambda event: event["id"])
 

@@ -27,12 +27,12 @@ PATTERNS = {
     for one in of_type("AWS::Logs::MetricFilter").values()
     if one["LogGroupName"] == {"Ref": machine.log_group}
 }
-"""The pattern of each machine with a metric filter on its log."""
+"""Return the filter pattern of each machine with a metric filter on its log."""
 _UNNAMED = [pytest.mark.untrue("moto", reason="a failed task's event lacks resourceType")]
 
 
 def failed_notices(case: Case) -> int:
-    """The number of failed attempts to publish."""
+    """Return the number of failed attempts to publish."""
     notices = {name for name, state in MACHINES[case.machine].tasks() if ":sns:" in state["Resource"]}
     scripted = case.script().answers.items()
     return sum("Throw" in answer for state, answers in scripted if state in notices for answer in answers)
@@ -80,10 +80,10 @@ def test_failed_execution_reports_the_first_error_in_full(
 
 
 @pytest.mark.parametrize("case", NOTIFYING)
-def test_notice_alarm_counts_failed_notices_at_each_level_but_fatal(
+def test_notice_alarm_counts_failed_notices_except_at_level_fatal(
     case: Case, running: Running, started: Mapping[str, str]
 ) -> None:
-    """FATAL logs the end of an execution only, and a lost notice fails none."""
+    """FATAL logs only the ends of executions, and a lost notice fails no execution."""
     failed = failed_notices(case)
     running.result(started[case.id])
     history = running.events(started[case.id])

@@ -62,7 +62,7 @@ def _way(name: str, state: State, following: str | None, script: Script) -> str:
     caught = {state["Type"] == "Task" and _fails(name, state, script)} if not inner(state) else {True, False}
     found = [way for way, to in _ways(state).items() if to == following and way.startswith("Catch") in caught]
     if len(found) > 1 and state["Type"] == "Map":
-        # Its iterations catch every error.
+        # The Map's iterations catch every error.
         found = [way for way in found if not way.startswith("Catch")]
     if len(found) > 1 and state["Type"] == "Choice":
         found = [_chosen(state, script.last["Return"]["Payload"])]

@@ -19,7 +19,7 @@ _FEW_EXAMPLES = 10
 
 @dataclass(frozen=True)
 class Call:
-    """A call of T or C. fault: of its n-th call to DynamoDB, if there is one."""
+    """A call of T or C. fault: the fault of its n-th call to DynamoDB, if any."""
 
     kind: Literal["T", "C"]
     payload: Literal["a", "b"]

@@ -1,4 +1,4 @@
-"""AWS in this process, by moto, whose clients all tests share: creating one takes longer than most tests."""
+"""Runs moto in this process. All tests share its clients, because creating a client takes longer than most tests."""
 
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ errors.ErrorLookupFactory = cache(errors.ErrorLookupFactory)  # type: ignore[mis
 
 
 class Session:
-    """A session with one client for each service."""
+    """A session that shares one client per service."""
 
     def client(self, service: str, **_: Any) -> Any:
         return _client(service)

@@ -25,7 +25,7 @@ def gateway(gateway_server: GatewayServer) -> GatewayClient:
 
 @pytest.fixture
 def aws() -> Iterator[Any]:
-    """A session in an empty account."""
+    """Return a session of an empty account."""
     # Most contexts need no moto, which takes long to import.
     from tests.unit import aws
 

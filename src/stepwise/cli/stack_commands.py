@@ -178,7 +178,7 @@ def status() -> None:
         out.print(views.records(f"{stack.status}, because of", ["stack", "resource", "status", "reason"], failed))
     if not state["running"]:
         output.say(
-            f"The stack {hints.chosen.stack_name} was not created. Delete it before you deploy again: docs/deploy.md"
+            f"The stack {hints.chosen.stack_name} was not created. Delete it before you repeat that: docs/operations.md"
         )
         raise typer.Exit(1)
     out.print(_outputs(stack.outputs))

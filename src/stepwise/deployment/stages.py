@@ -1,15 +1,16 @@
 """Stages of samconfig.toml, each a stack with its parameters, and the deployed stacks."""
 
 import shlex
+import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from stepwise.local.emulator.emulator import ROOT
+from stepwise.local.project import ROOT
 
 from .names import apart
 
@@ -68,6 +69,13 @@ def stage_of(stack_name: str) -> Stage:
     return next(found, Stage("", stack_name, None))
 
 
+def main(arguments: Sequence[str]) -> int:
+    """Print the Region of the stage with this stack; nothing for another stack."""
+    (stack_name,) = arguments
+    sys.stdout.write(stage_of(stack_name).region or "")
+    return 0
+
+
 def pairs(overrides: str | list[str]) -> dict[str, str]:
     """Parse `NAME=VALUE` as `sam deploy` accepts it: a list, or one string with quotes. Raises ValueError otherwise."""
     found = shlex.split(overrides) if isinstance(overrides, str) else overrides
@@ -91,3 +99,7 @@ def _stage(name: str, body: Mapping[str, Any]) -> Stage:
 def _parameters(body: Mapping[str, Any], command: str) -> Mapping[str, Any]:
     found: Mapping[str, Any] = body.get(command, {}).get("parameters", {})
     return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

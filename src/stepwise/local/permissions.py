@@ -443,7 +443,7 @@ def _data() -> Path:
     sam = shutil.which("sam", path=os.pathsep.join([str(ROOT / ".venv-sam/bin"), os.environ["PATH"]]))
     found = [*Path(sam).resolve().parents[1].glob(_DATA)] if sam else []
     if not found:
-        raise Unknown("the SAM CLI, from a virtual environment, is needed for what AWS says about resource types")
+        raise Unknown("the schemas of resource types need the SAM CLI, installed in a virtual environment")
     return found[0]
 
 

@@ -17,7 +17,7 @@ from .stack import Stack
 
 _OUTPUT = f"{ORDER_SAGA.machine}Arn"
 _AT_ONCE = 100
-_LOST = "its saga succeeded, but a restore has lost the order: recover gives back its charge at a gateway"
+_LOST = "its saga succeeded, but a restore has lost the order; recover refunds its charge at a gateway"
 
 
 def contradictions(stack: Stack, since: datetime) -> Iterator[Contradiction]:

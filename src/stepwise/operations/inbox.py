@@ -259,7 +259,7 @@ def _alarms(stack: Stack, name: str) -> Iterator[Concern]:
             try:
                 cause = "; ".join(_alarm_causes(stack, alarm))
             except (BotoCoreError, ClientError):
-                # Who may not read metrics, or is throttled, still learns that the alarm is on.
+                # Show that the alarm is on, even if reading metrics is denied or throttled.
                 cause = ""
             went_on = alarm.get("StateTransitionedTimestamp") or alarm["StateUpdatedTimestamp"]
             since, cause = went_on.astimezone(UTC).isoformat(timespec="seconds"), cause or alarm["StateReason"]

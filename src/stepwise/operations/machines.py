@@ -33,7 +33,7 @@ class Listed:
 
     @property
     def changed(self) -> datetime:
-        """When it ended, or started if it runs: Step Functions sorts by this time."""
+        """Time of the end, or of the start of a running execution; Step Functions sorts by it."""
         return self.ended or self.started
 
 

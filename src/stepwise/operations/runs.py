@@ -15,7 +15,7 @@ from .stack import Stack
 
 FAILED = ("FAILED", "TIMED_OUT", "ABORTED")
 RECENT = timedelta(days=7)
-"""How far back failed executions are considered."""
+"""Default age limit of failed executions."""
 _MAX = 100
 
 

@@ -71,11 +71,20 @@ class Stack:
 
     @classmethod
     def on_aws(cls, name: str) -> "Stack":
-        """Return a stack in the account of your AWS settings. Raises StackNotFound."""
+        """Return a stack in the account of your AWS settings, and in their Region unless the stack is a stage.
+
+        Raises StackNotFound.
+        """
+        from stepwise.deployment.stages import stage_of
+
         from .session import Session
 
         try:
-            session = Session(region=os.environ.get("AWS_REGION"))
+            region = stage_of(name).region
+        except ValueError as error:
+            raise StackNotFound(f"samconfig.toml: {error}") from error
+        try:
+            session = Session(region=region or os.environ.get("AWS_REGION"))
         except BotoCoreError as error:
             raise StackNotFound(f"AWS settings: {error}") from error
         return cls._described(session, None, name)
@@ -170,7 +179,7 @@ def _why_not_on_aws(error: Exception, session: "Session", name: str) -> StackNot
     if isinstance(error, NoRegionError):
         return StackNotFound("AWS settings: no Region; set AWS_REGION, or choose a profile that has one")
     if _does_not_exist(error):
-        remedy = "choose another one with --stack, another Region with AWS_REGION, or deploy it"
+        remedy = "choose another one with --stack, another Region with samconfig.toml or AWS_REGION, or deploy it"
         return StackNotFound(f"there is no stack {name!r} in {session.region_name}; {remedy}")
     return StackNotFound(f"stack {name!r} cannot be read: {error}")
 

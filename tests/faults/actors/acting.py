@@ -33,7 +33,7 @@ class Acting:
     simulation: Simulation = field(default_factory=Simulation)
     trace: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    # Until when Lambda throttles every invocation; and how many it runs before, and for how long it then throttles.
+    # Time until which Lambda throttles every invocation; invocations left until throttling starts, and its duration.
     throttled_until: float = 0
     _throttling: tuple[int, float] = (0, 0)
 
@@ -49,18 +49,18 @@ class Acting:
 
     @property
     def only_throttled(self) -> bool:
-        """True if no fault has hit so far, except that the account was throttled."""
+        """True if throttling of the account is the only fault so far."""
         return {fault.kind for fault in self.faults.injected} <= {THROTTLED_FOR}
 
     def may_throttle(self, longest: float) -> None:
-        """Throttle the account in some runs, from some invocation, for up to this many seconds."""
+        """In some runs, throttle the account from a random invocation on, for up to this many seconds."""
         chance = self.schedule.chance("throttled")
         if self.faults.throttled("account", chance):
             seconds = chance.choice((chance.uniform(30, 300), chance.uniform(300, longest)))
             self._throttling = chance.randint(1, 8), seconds
 
     def is_throttled(self) -> bool:
-        """Check whether Lambda throttles an invocation now."""
+        """Check whether Lambda throttles the next invocation."""
         if self.simulation.now < self.throttled_until:
             return True
         left, seconds = self._throttling
@@ -73,7 +73,7 @@ class Acting:
         """Note that a fault hits."""
 
     def throttles(self, seconds: float) -> None:
-        """Note that Lambda throttles every invocation for this time."""
+        """Throttle every invocation for this time."""
         self.throttled_until = self.simulation.now + seconds
         self.say(f"FAULT {THROTTLED_FOR} account, {seconds:.0f} s")
 

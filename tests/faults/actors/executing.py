@@ -25,7 +25,7 @@ from tests.kit.deployed_stack import Handler
 from tests.kit.engines.in_process import copied
 from tests.kit.template import FUNCTIONS, arn_of, of_type
 
-TRIED = "a message goes to the dead-letter queue after five tries, and throttling is none"
+TRIED = "a message goes to the dead-letter queue after five tries, not counting throttling"
 _TRIES = 5
 
 
@@ -218,16 +218,16 @@ class Executing(Invoking, ABC):
         return False
 
     def _wait_for_capacity(self) -> None:
-        """Wait as Lambda does with a record or an event while it throttles the function: that is no attempt."""
+        """Wait while the account is throttled. For records and events, Lambda does not count this as an attempt."""
         if self.simulation.now < self.throttled_until:
             self.simulation.sleep(self.throttled_until - self.simulation.now)
 
     # Queues.
 
     def received(self, function: str, name: str, body: Document) -> bool:
-        """Deliver a message until its function has handled it. False if it goes to the dead-letter queue.
+        """Deliver a message until its function has handled it; False if it ends in the dead-letter queue.
 
-        A delivery that is throttled for the visibility timeout counts.
+        A delivery counts if it is throttled until the visibility timeout.
         """
         event = {"Records": [{"messageId": "m-1", "body": json.dumps(body)}]}
         queue, ran = queue_of(function), 0
@@ -269,7 +269,7 @@ class Executing(Invoking, ABC):
 
 
 def queue_of(function: str) -> Document:
-    """Return the properties of the queue that a function reads."""
+    """Return the properties of the queue that invokes a function."""
     (queue,) = [
         event["Properties"]["Queue"]
         for event in FUNCTIONS[function].properties["Events"].values()

@@ -119,7 +119,7 @@ class Schedule:
 
 
 type Focus = tuple[tuple[str, tuple[str, ...]], ...]
-"""Where to draw faults, by a pattern of the place, and which kinds to inject there."""
+"""Patterns of places for random faults, and the kinds of faults to inject there."""
 _AT_FOCUS = 0.6
 
 

@@ -1,4 +1,4 @@
-"""Tests that every explorer of schedules passes; the module of an explorer adds its own to a derived class."""
+"""Tests shared by all explorers of schedules; each explorer's test module derives a class and adds its own tests."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -11,9 +11,9 @@ from tests.faults.workers import Workers
 
 
 class Explored:
-    """An explorer. seeds: of the schedules that are played. replayed: one of them, with at least this many steps.
+    """Tests of an explorer. seeds: seeds of the schedules. replayed: one of the seeds, with at least this many steps.
 
-    rare: kinds of faults that are not in every run.
+    rare: kinds of faults that some runs lack.
     """
 
     explorer: Explorer[Any]

@@ -293,5 +293,5 @@ def _any_type() -> AbstractContextManager[None]:
 
 @mutant("a throttled state that gives up within five minutes", breaks.THROTTLED, focus=THROTTLED)
 def _impatient() -> AbstractContextManager[None]:
-    """A past defect: a state had ten tries."""
+    """Restore a past defect: a state had ten tries."""
     return with_tries(10)

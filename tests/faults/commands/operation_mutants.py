@@ -171,7 +171,7 @@ def _unlisted_gate() -> AbstractContextManager[None]:
     focus=((r"^(finish|WakeCommands).*\.call", (s.RESTORED_AT,)),),
 )
 def _expired_turn() -> AbstractContextManager[None]:
-    """The row of the version whose turn it is has expired: nothing runs, and nothing is listed."""
+    """The row of the current version has expired, so nothing runs and nothing is listed."""
     review = Recovery._review
 
     def known_alone(self: Any, seen: Gate, at: Any) -> str:

@@ -16,7 +16,7 @@ from tests.faults.commands.run import Run
 from tests.faults.commands.schedule import Schedule
 
 _MAX_SWEEPS = 60
-# Less than the pauses between the tries of a throttled state.
+# Seconds of throttling; shorter than the total backoff of a throttled state.
 _THROTTLED = 3_000
 # Sweeps that find a blocked key before the operator acts, so that it is seen to be listed first.
 _OPERATOR_COMES = 2

@@ -41,7 +41,7 @@ def restore(run: "Run", judge: "Judge") -> None:
 
 
 def _expire(run: "Run", judge: "Judge") -> None:
-    """Delete the rows of ended versions that the gate knows: it is older than their lifetime."""
+    """Expire the rows of ended versions: the restored gate is older than their lifetime."""
     for version in range(1, judge.newest + 1):
         if (row := judge.command(version)) and has_ended(row):
             judge.expired.add(version)

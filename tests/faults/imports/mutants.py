@@ -360,5 +360,5 @@ def _takes_open_quotes() -> AbstractContextManager[None]:
 
 @mutant("a throttled batch that gives up within a minute", breaks.THROTTLED, focus=THROTTLED)
 def _impatient() -> AbstractContextManager[None]:
-    """A past defect: a state had six tries, within 46 seconds."""
+    """Restore a past defect: a state had six tries, within 46 seconds."""
     return with_tries(6)

@@ -16,7 +16,7 @@ from tests.faults.imports.run import Run
 from tests.faults.imports.schedule import Schedule
 
 _IMPATIENT = 0.5
-# Less than the pauses between the tries of a throttled state.
+# Seconds of throttling; shorter than the total backoff of a throttled state.
 _THROTTLED = 3_000
 _WORK_EXPIRES, _EXECUTIONS_EXPIRE = 7, 90
 

@@ -111,7 +111,7 @@ class Run(Executing):
         return any(self._is_wrong(row, one, why) for one, why in zip(file.rows, wrong, strict=True))
 
     def is_cut_short(self, row: Document) -> bool:
-        """True if an operator stopped the import, or its options may refuse all of its rows."""
+        """True if an operator stopped the import, or its options may reject all of its rows."""
         return "stopped_by" in row or self.is_refused_whole(row["import_id"])
 
     def _is_wrong(self, row: Document, one: Row, why: str) -> bool:

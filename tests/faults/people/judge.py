@@ -134,7 +134,7 @@ class Judge(Recorded):
             self._judge_outcome(own_id, status, decided)
 
     def _judge_outcome(self, own_id: str, status: str, decided: str | None) -> None:
-        """Judge the outcome of a schedule without a fault, except that it may have been throttled."""
+        """Judge the outcome of a schedule without faults other than throttling."""
         flagged = not (self.document(own_id) or b"").startswith(PDF)
         wanted = _FOLLOWS.get(decided) if flagged or decided else "APPROVED"
         same = [one for one in self.customers.values() if one["application_id"] != own_id]

@@ -206,5 +206,5 @@ def _undecided_is_nobody() -> AbstractContextManager[None]:
 
 @mutant("a throttled step that gives up within three minutes", breaks.OUTCOME, focus=THROTTLED)
 def _impatient() -> AbstractContextManager[None]:
-    """A past defect: a step had eight tries."""
+    """Restore a past defect: a step had eight tries."""
     return with_tries(8)

@@ -18,7 +18,7 @@ from tests.faults.people.run import Run
 from tests.faults.people.schedule import Schedule
 
 _MAX_SWEEPS = 60
-# Less than the pauses between the tries of a throttled state.
+# Seconds of throttling; shorter than the total backoff of a throttled state.
 _THROTTLED = 550
 _WEEKS = 20 * DAY
 _MONTHS = 91 * DAY

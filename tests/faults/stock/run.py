@@ -155,7 +155,7 @@ class Run(shared.Executing):
             order = self.later.choice(self.plan.orders)
             self.spawn(partial(self.undo, order), bare=True)
 
-    # What happens.
+    # Events.
 
     def publish(self, _message: Any) -> bool:
         self.simulation.sleep(0.02)

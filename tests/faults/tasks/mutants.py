@@ -234,5 +234,5 @@ def _retries_again() -> AbstractContextManager[None]:
 
 @mutant("a throttled item that gives up within a minute", breaks.THROTTLED, focus=THROTTLED)
 def _impatient() -> AbstractContextManager[None]:
-    """A past defect: an item had three tries, within 20 seconds."""
+    """Restore a past defect: an item had three tries, within 20 seconds."""
     return with_tries(3)

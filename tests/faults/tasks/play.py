@@ -16,7 +16,7 @@ from tests.faults.tasks.run import Run
 from tests.faults.tasks.schedule import Schedule
 
 _IMPATIENT = 0.5
-# Less than the pauses between the tries of a throttled state.
+# Seconds of throttling; shorter than the total backoff of a throttled state.
 _THROTTLED = 1_500
 _EXECUTIONS_EXPIRE = 90
 

@@ -281,5 +281,5 @@ def _both(first: AbstractContextManager[None], second: AbstractContextManager[No
 
 @mutant("a throttled row that gives up within two minutes", breaks.DEFECT, breaks.CODE, focus=THROTTLED)
 def _impatient() -> AbstractContextManager[None]:
-    """The tries of a row last for two minutes."""
+    """Let a row give up after two minutes."""
     return with_tries(7)

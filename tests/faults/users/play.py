@@ -15,7 +15,7 @@ from tests.faults.users.run import Run
 from tests.faults.users.schedule import Schedule
 
 _IMPATIENT = 0.5
-# Less than the pauses between the tries of a throttled state.
+# Seconds of throttling; shorter than the total backoff of a throttled state.
 _THROTTLED = 550
 _FILES_EXPIRE, _OLD_VERSIONS_EXPIRE, _REDRIVABLE, _EXECUTIONS_EXPIRE = 8, 1, 14, 90
 

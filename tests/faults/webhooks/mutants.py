@@ -327,7 +327,7 @@ def _doubted() -> AbstractContextManager[None]:
 
 @mutant("a queue that gives a throttled message five deliveries", executing.TRIED, focus=THROTTLED)
 def _five_deliveries() -> AbstractContextManager[None]:
-    """A past defect: throttled deliveries counted as tries."""
+    """Restore a past defect: throttled deliveries counted as tries."""
     queue = executing.queue_of("NotifyWebhooksFunction")
     policy = {**queue["RedrivePolicy"], "maxReceiveCount": 5}
     return replaced(executing, "queue_of", lambda _: {**queue, "RedrivePolicy": policy})

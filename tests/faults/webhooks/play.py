@@ -13,7 +13,7 @@ from tests.faults.webhooks.run import Run
 from tests.faults.webhooks.schedule import Schedule
 
 _EXPIRE = 90 * DAY
-# Less than the queue gives a message.
+# Seconds of throttling; shorter than the time that the queue retries a message.
 _THROTTLED = 3_500
 
 

@@ -308,7 +308,7 @@ class Run(shared.Executing):
             return 200, {}, json.dumps({"Parameter": {"Value": held}}).encode()
         return 200, {}, b"{}"
 
-    # What happens.
+    # Events.
 
     def wrote(self, _table: str, old: Document | None, new: Document | None) -> None:
         """Judge a written row."""

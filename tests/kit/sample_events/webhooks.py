@@ -16,7 +16,7 @@ EXPECTED: dict[str, Expected] = {
     "notify_webhooks": Expected({"batchItemFailures": []}, leaves=_NOBODY),
     "sweep_webhooks": Expected({"due": 0, "delivered": 0, "oldest_due_seconds": 0}),
     "send_webhook": Expected(error="InvalidWebhook", leaves=_NOBODY),
-    # Its host does not resolve.
+    # The event's host does not resolve.
     "subscribe_webhook": Expected(error="InvalidWebhook", leaves=_NOBODY),
     "subscribe_webhook_reveal": Expected({"secret": None}, leaves=_NOBODY),
     "remove_webhook": Expected({"removed": False}, leaves=_NOBODY),

@@ -185,7 +185,7 @@ def test_sweep_leaves_a_started_account_and_finally_closes_it(world: OpeningWorl
     assert (world.status(), world.sweep()["open"]) == ("APPROVED", 0)
 
 
-def test_sweep_lists_an_application_restored_to_a_time_before_its_setup(world: OpeningWorld) -> None:
+def test_sweep_lists_an_application_restored_to_before_its_setup(world: OpeningWorld) -> None:
     world.opening.executions, world.setup.executions = ran("SUCCEEDED"), ran("SUCCEEDED")
 
     assert world.sweep()["finalizing"] == 1

@@ -126,7 +126,7 @@ def test_nothing_of_an_approved_application_is_undone(world: AccountWorld, compe
 
 @pytest.mark.parametrize("ended", [FAILED, REJECTED])
 def test_ended_application_creates_nothing_and_undoes_everything(world: AccountWorld, ended: str) -> None:
-    """Its own machine was aborted meanwhile."""
+    """The application's machine was aborted in the meantime."""
     world.call(*FORWARD[:3])
     world.end(ended)
     for late in (*FORWARD[3:], "MarkApproved"):
@@ -213,7 +213,7 @@ def test_approved_setup_is_finalized_without_asking_step_functions(world: Accoun
 
 @pytest.mark.parametrize("end", ["SUCCEEDED", "ABORTED"])
 def test_reopened_application_is_approved_again(world: AccountWorld, end: str) -> None:
-    """The machine may be cut off after it has approved the application itself."""
+    """The machine may be interrupted after it has approved the application."""
     world.call(*FORWARD)
     before: Any = world.state().row
     world.call("MarkApproved")

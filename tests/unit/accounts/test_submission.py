@@ -94,7 +94,7 @@ def test_application_is_submitted_once_and_then_a_duplicate(world: OpeningWorld)
 @pytest.mark.parametrize(
     "other", [{"name": "Grace Hopper"}, {"address": {"line2": "Flat 2"}}, {"date_of_birth": "1990-12-11"}]
 )
-def test_other_payload_under_the_id_is_rejected(world: OpeningWorld, other: dict[str, Any]) -> None:
+def test_reused_id_with_another_payload_is_rejected(world: OpeningWorld, other: dict[str, Any]) -> None:
     world.submit(application())
     before = world.row()
 

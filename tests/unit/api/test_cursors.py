@@ -165,7 +165,7 @@ def test_cursor_of_another_tenant_is_rejected(listing: Listing, own: Any) -> Non
 
 
 @every_listing
-def test_cursor_position_of_other_types_is_rejected(listing: Listing, own: Any) -> None:
+def test_cursor_position_with_wrong_types_is_rejected(listing: Listing, own: Any) -> None:
     wrong: list[Any] = [None, True, 1.5, [], {}, {"S": "x"}, 1 if isinstance(listing.own[0], str) else "x"]
     places = [[one, *listing.own[1:]] for one in wrong] + [listing.own[1:], [*listing.own, "x"]]
 
@@ -173,7 +173,7 @@ def test_cursor_position_of_other_types_is_rejected(listing: Listing, own: Any) 
 
 
 @every_listing
-def test_cursor_position_that_the_list_cannot_have_is_rejected(listing: Listing, own: Any) -> None:
+def test_cursor_position_outside_the_list_is_rejected(listing: Listing, own: Any) -> None:
     assert all(refused(listing, own, listing.cursor(*place)) for place in listing.wrong)
 
 

@@ -86,7 +86,7 @@ def test_transient_error_is_not_stored(world: World, error: Exception) -> None:
     assert world.send(request()).status == 202
 
 
-def test_other_request_under_the_key_is_rejected(world: World) -> None:
+def test_reused_key_with_another_request_is_rejected(world: World) -> None:
     world.send(request())
 
     refused(422, world, request(body={"items": [2]}))

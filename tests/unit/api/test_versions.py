@@ -77,7 +77,7 @@ def test_page_reads_only_the_command_whose_turn_it_is(world: World, read: list[A
     "at",
     ["2026-02-30T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00+24:00"],
 )
-def test_impossible_time_is_rejected(world: World, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_time_is_rejected(world: World, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "dynamodb", lambda: world.client)
     request = Request("GET /keys/{pk}/{sk}", "tenant1", "p", {**KEY, "at": at}, {})
     with pytest.raises(Problem) as refused:

@@ -393,7 +393,7 @@ def test_request_that_lands_after_the_end_is_cancelled(world: ApprovalWorld) -> 
     assert world.sweep()["cancelled"] == 1
 
 
-def test_name_is_rejected_to_another_execution_for_90_days(world: ApprovalWorld) -> None:
+def test_approval_id_is_reserved_for_its_execution_for_90_days(world: ApprovalWorld) -> None:
     world.ask()
     world.decide("approve")
     world.send()

@@ -225,9 +225,7 @@ def test_sweep_renews_a_version_that_succeeded_before_its_tables_were_restored(w
 
 
 @pytest.mark.parametrize(("ended_after", "counted"), [(-1, "started"), (1, "ended")])
-def test_sweep_renews_a_version_whose_name_a_lost_version_has_used(
-    world: World, ended_after: int, counted: str
-) -> None:
+def test_sweep_renews_a_version_whose_execution_name_is_taken(world: World, ended_after: int, counted: str) -> None:
     world.publish(order())
     world.start(world.attempt(1))
     stopped = START + timedelta(seconds=ended_after)
@@ -237,7 +235,7 @@ def test_sweep_renews_a_version_whose_name_a_lost_version_has_used(
     assert world.command(1)["attempt"] == (2 if counted == "started" else 1)
 
 
-def test_version_that_ended_meanwhile_is_not_renewed(world: World) -> None:
+def test_version_that_has_ended_meanwhile_is_not_renewed(world: World) -> None:
     world.publish(order())
     decision = Decision("retry", "sweep", "why", START.isoformat())
     world.die(1)

@@ -178,7 +178,7 @@ def test_version_that_failed_in_finish_can_be_retried(shown: World, shelf: Shelf
 
 
 def test_late_finish_of_an_earlier_attempt_counts(world: World) -> None:
-    """Its transaction was sent before the version died, and is executed after the retry."""
+    """The transaction was sent before the version died, and is executed after the retry."""
     world.publish(order())
     world.running.set_lifetime(world.task(1), 1, START)
     state = world.gates.states.at_turn(world.attempt(1), data=True)
@@ -236,11 +236,11 @@ def test_older_attempt_cannot_park(world: World) -> None:
 
 
 def redriven(world: World) -> None:
-    """Call the waiting state of the second version in a redriven execution."""
+    """Wait for the turn of the second version in a redriven execution."""
     world.running.wait(replace(world.waiting_task(2, "token"), redrive_count=1), world.machine, START)
 
 
-def test_redriven_version_runs_at_its_turn_and_does_not_wait(world: World) -> None:
+def test_redriven_version_runs_only_at_its_turn(world: World) -> None:
     world.publish(order())
     world.publish(order(2))
     before = world.everything()

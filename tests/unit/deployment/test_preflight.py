@@ -133,8 +133,8 @@ def test_definitions_have_the_arns_of_the_account(region: str, partition: str) -
     assert all(arn.startswith(f"arn:{partition}:lambda:{region}:{ACCOUNT}:function:new-") for arn in arns)
 
 
-def test_machine_of_either_type_has_a_definition(tmp_path: Path) -> None:
-    """A machine with events is of SAM's type."""
+def test_definition_is_found_for_both_types_of_machines(tmp_path: Path) -> None:
+    """A machine with events needs SAM's type."""
     (tmp_path / "a.asl.json").write_text('{"Comment": "${Who}"}')
 
     def machine(kind: str, place: str, role: str) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def concurrency(**given: str) -> quotas.Quota:
 
 
 def test_concurrency_adds_up_the_limits_of_the_template() -> None:
-    """RunJob runs beside the items and messages that wait for it, and a stream has four shards."""
+    """RunJob runs at the same time as the items and messages that wait for it, and a stream has four shards."""
     parameters = {name: body.get("Default") for name, body in TEMPLATE["Parameters"].items()}
     events = [event for one in FUNCTIONS.values() for event in one.properties.get("Events", {}).values()]
     by_kind = {kind: [one["Properties"] for one in events if one["Type"] == kind] for kind in ("SQS", "DynamoDB")}
@@ -275,7 +275,7 @@ def test_concurrency_adds_up_the_limits_of_the_template() -> None:
     )
 
 
-def test_stack_needs_no_more_than_the_guide_asks_for() -> None:
+def test_guide_states_the_concurrency_that_the_stack_needs() -> None:
     (asked,) = re.findall(r"if you have fewer than (\d+)\*\*", (ROOT / "docs" / "deploy.md").read_text())
 
     assert 0.75 * int(asked) < concurrency().needed <= int(asked)
@@ -285,13 +285,13 @@ def maps(machine: str) -> list[tuple[str, Any]]:
     return [(name, state) for name, state in MACHINES[machine].states.items() if state["Type"] == "Map"]
 
 
-def test_concurrency_follows_the_parameters_of_the_stage() -> None:
+def test_concurrency_depends_on_the_parameters_of_the_stage() -> None:
     more = concurrency(ImportMaxConcurrency="50", TaskMaxConcurrency="40", ApiRequestRate="101")
 
     assert more.needed == concurrency().needed + 45 + 2 * 38 + 1
 
 
-def test_account_with_ten_executions_is_told_to_request_more_first() -> None:
+def test_account_with_ten_executions_must_request_an_increase() -> None:
     found, *_ = quotas.examine(with_quotas(10), orders=10)
 
     assert found.detail.splitlines()[1:4] == [
@@ -385,6 +385,41 @@ def test_change_set_of_a_nested_stack_is_read() -> None:
     assert verdicts(part) == {"OrdersTable": Verdict.LOOK, "change set": Verdict.OK}
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_reason_of_a_nested_change_set_is_told(listed: bool) -> None:
+    """AWS's message about the root names the nested change set, and not why it failed."""
+    target = account(STANDING)
+    nested, same, fine = (CHANGE_SET.replace("preflight/", f"{name}/") for name in ("Ordering", "Tasks", "Layers"))
+    reason = f"Nested change set {nested} was not successfully created: Currently in FAILED."
+    kind = "AWS::CloudFormation::Stack"
+    changes = [change(one, kind, "Modify", ChangeSetId=id) for one, id in [("Tasks", same), ("Layers", fine)]]
+    begun(target, "FAILED", StatusReason=reason, Changes=changes if listed else [])
+    below = {"Status": "FAILED", "StatusReason": "Template error: no OrdersTable"}
+    target.says("cloudformation", "describe_change_set", below, ChangeSetName=nested)
+    if listed:
+        below = {"Status": "FAILED", "StatusReason": "The submitted information didn't contain changes."}
+        target.says("cloudformation", "describe_change_set", below, ChangeSetName=same)
+        target.says("cloudformation", "describe_change_set", {"Status": "CREATE_COMPLETE"}, ChangeSetName=fine)
+    ended(target, [])
+
+    part = examined("", lambda: change_set.examine(target, "b"))
+
+    assert target.done()
+    assert part.findings == (
+        Finding("change set", Verdict.FAILED, f"{reason}\n{change_set._TRY_WITHOUT}"),
+        Finding("Ordering", Verdict.FAILED, "Template error: no OrdersTable"),
+    )
+
+
+def test_change_set_that_never_ends_is_a_failure() -> None:
+    target = account(STANDING)
+    target.says("cloudformation", "describe_change_set", {"Status": "CREATE_IN_PROGRESS"})
+
+    (found,) = change_set._failed(target.client("cloudformation"), CHANGE_SET)
+
+    assert (found.subject, found.verdict) == ("change set", Verdict.FAILED)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "CREATE_COMPLETE"])
 def test_stack_created_by_a_change_set_is_deleted_unless_used(status: str) -> None:
@@ -438,7 +473,7 @@ def test_bucket_that_sam_cannot_create_is_reported(monkeypatch: pytest.MonkeyPat
 # The name of the stack
 
 
-def test_stacks_that_a_pattern_matches_too_are_listed() -> None:
+def test_other_stacks_that_match_the_pattern_are_listed() -> None:
     target = account()
     standing = {"CreationTime": "2026-01-01", "StackStatus": "CREATE_COMPLETE"}
     nested = {**standing, "StackName": "new-Ordering-1A2B3C4D5E6F", "ParentId": "x"}
@@ -451,7 +486,7 @@ def test_stacks_that_a_pattern_matches_too_are_listed() -> None:
     assert (part.not_reached, verdicts(part)) == (None, {"new": Verdict.OK, "new-dev": Verdict.LOOK})
 
 
-def test_name_that_cloudformation_cuts_needs_a_look() -> None:
+def test_stack_name_that_cloudformation_truncates_causes_a_warning() -> None:
     target = account()
     target.__dict__["stack_name"] = "x" * 24
     target.says("cloudformation", "list_stacks", {"StackSummaries": []})
@@ -479,14 +514,14 @@ def protected(status: str | None, rows: int = 0, **given: str) -> Part:
     [
         (None, 0, {}, Verdict.OK),
         ("REVIEW_IN_PROGRESS", 0, {}, Verdict.OK),
-        (None, 0, ON, Verdict.LOOK),
-        ("ROLLBACK_COMPLETE", 0, ON, Verdict.LOOK),
+        (None, 0, ON, Verdict.FAILED),
+        ("ROLLBACK_COMPLETE", 0, ON, Verdict.FAILED),
         ("CREATE_COMPLETE", 0, {}, Verdict.OK),
         ("CREATE_COMPLETE", 1, {}, Verdict.FAILED),
         ("CREATE_COMPLETE", 1, ON, Verdict.OK),
     ],
 )
-def test_rows_must_be_protected_but_not_in_the_first_deployment(
+def test_rows_must_be_protected_after_the_first_deployment(
     status: str | None, rows: int, given: dict[str, str], verdict: Verdict
 ) -> None:
     """ReportsTable has no protection, because it can be rebuilt."""
@@ -506,7 +541,7 @@ def test_rows_must_be_protected_but_not_in_the_first_deployment(
         (Part("Roles", (), "AccessDenied"), 1),
     ],
 )
-def test_part_that_failed_or_could_not_run_fails_the_command(
+def test_command_fails_if_a_part_failed_or_could_not_run(
     part: Part, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("stepwise.deployment.preflight.__main__.preflight", lambda *_: [part])
@@ -515,9 +550,7 @@ def test_part_that_failed_or_could_not_run_fails_the_command(
     assert ("nothing is known about: Roles" in capsys.readouterr().out) == bool(part.not_reached)
 
 
-def test_part_that_is_left_out_does_not_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_skipped_part_does_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     ran: list[str] = []
     monkeypatch.setattr(
         "stepwise.deployment.preflight.__main__.examined", lambda title, _: (ran.append(title), Part(title, ()))[1]

@@ -256,7 +256,7 @@ def test_corrected_file_is_utf_8_whatever_the_first_one_was(world: ImportWorld) 
     assert (names, world.counts(again)) == ({"煎茶", "番茶"}, (2, 2, 0, 0))
 
 
-def test_type_that_no_file_can_hold_is_rejected() -> None:
+def test_type_unsupported_in_files_is_rejected() -> None:
     world = ImportWorld(dynamodb.client(), Types([EntityType("PRODUCT")], []))
 
     with pytest.raises(InvalidImport, match=r"^type: "):

@@ -41,14 +41,14 @@ def while_loading(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -
 
 
 @pytest.mark.parametrize(("asked", "runs"), [(3, 3), (50, MOST)])
-def test_import_runs_at_most_as_many_batches_as_the_stack_allows(world: ImportWorld, asked: int, runs: int) -> None:
+def test_import_respects_the_stacks_limit_on_concurrent_batches(world: ImportWorld, asked: int, runs: int) -> None:
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION", options={"max_concurrency": asked})
 
     assert world.load(import_id)["max_concurrency"] == runs
 
 
 def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:
-    """Its answer was lost, and the Map is running."""
+    """The first response was lost, and the Map is running."""
     import_id = world.create(_FILE, processing_mode="STEP_FUNCTION", options={"max_concurrency": 3})
     first = world.load(import_id)
     world.lose(import_id)
@@ -57,7 +57,7 @@ def test_repeated_loader_needs_no_file(world: ImportWorld) -> None:
     assert world.row(import_id)["status"] == "PROCESSING"
 
 
-def test_running_rows_are_no_longer_rejected(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_call_does_not_reject_running_rows(world: ImportWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first file is deleted between two concurrent calls, so only the later one finds a row with another key."""
     first = world.create(_FILE, processing_mode="STEP_FUNCTION")
     world.load(first)

@@ -51,7 +51,7 @@ def test_child_has_the_lifetime_of_the_zip_records(world: World) -> None:
     assert world.found(world.trigger(key, 1)).values["record_days"] == 30
 
 
-def test_loaded_child_is_no_longer_rejected(world: World) -> None:
+def test_loaded_child_cannot_be_rejected(world: World) -> None:
     key = world.upload(TWO)
     world.unzip(key)
     child = world.trigger(key, 1)
@@ -167,7 +167,7 @@ def test_nothing_is_unzipped_for_a_stopped_or_finished_import(world: World, valu
 
 
 @pytest.mark.parametrize(("options", "share"), [({}, MOST // 2), ({"parallel": 1}, MOST), ({"max_concurrency": 3}, 3)])
-def test_children_share_the_batches_that_the_stack_runs_at_once(
+def test_children_share_the_stacks_limit_on_concurrent_batches(
     world: World, options: Mapping[str, int], share: int
 ) -> None:
     key = world.upload(TWO, options=options)
@@ -176,7 +176,7 @@ def test_children_share_the_batches_that_the_stack_runs_at_once(
     assert world.found(world.trigger(key, 1)).options.max_concurrency == share
 
 
-def test_no_more_entries_than_batches_run_at_once(world: World) -> None:
+def test_concurrent_entries_do_not_exceed_concurrent_batches(world: World) -> None:
     answer = Unzip(world.table, world.entries).run(world.upload(TWO), START, most=1)
 
     assert answer == {"items": [1, 2], "parallel": 1}

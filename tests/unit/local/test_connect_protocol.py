@@ -40,7 +40,7 @@ def test_body_that_is_not_a_json_object_is_rejected(connect: Connect, body: byte
     [{"Username": 7}, {"Tags": []}, {"SecurityProfileIds": "p"}, {"PhoneConfig": {"AutoAccept": "yes"}}, {"Shoe": 9}],
     ids=repr,
 )
-def test_member_of_another_type_is_rejected_with_its_name(connect: Connect, body: Document) -> None:
+def test_member_with_wrong_type_is_rejected_by_name(connect: Connect, body: Document) -> None:
     right = {"Username": "a", "SecurityProfileIds": ["p"], "RoutingProfileId": "r"}
     status, code, answer = send(connect, "PUT", "/users/i-1", json.dumps(right | body).encode())
     assert (status, code) == (400, "InvalidParameterException")

@@ -240,7 +240,7 @@ def test_simulator_without_a_secret_rejects_everyone() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"secret": ""}', b'{"secret": "x", "old": "y"}'])
-def test_rotation_to_no_secret_is_rejected(gateway: GatewayClient, body: bytes) -> None:
+def test_rotation_to_an_empty_secret_is_rejected(gateway: GatewayClient, body: bytes) -> None:
     assert gateway.send("POST", "/_simulator/secret", body).status == 400
     assert gateway.lookup("o-1").status == 404
 

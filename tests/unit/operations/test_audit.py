@@ -34,13 +34,13 @@ ORDERS, PAYMENTS, INVENTORY, RECORDS = "OrdersTable", "PaymentsTable", "Inventor
 
 
 class Sagas:
-    """The executions of the saga, newest first: the part of Step Functions that an audit calls."""
+    """Fake of Step Functions for an audit: executions of the saga, newest first."""
 
     def __init__(self) -> None:
         self.succeeded: list[tuple[str, str, datetime]] = []
 
     def add(self, order_id: str, *, name: str = "", at: datetime = NOW) -> None:
-        """Add an execution that succeeded."""
+        """Add a succeeded execution."""
         self.succeeded.append((name or order_id, json.dumps(good_order(order_id)), at))
 
     def get_paginator(self, _: str) -> "Sagas":
@@ -219,7 +219,7 @@ def test_lost_order_is_found_at_any_age(shop: Shop) -> None:
     assert {order_id for order_id, _ in shop.found(since=datetime.now(UTC))} == {"o-1"}
 
 
-def test_order_that_a_restore_lost_is_found_until_it_is_recovered(shop: Shop) -> None:
+def test_order_lost_by_a_restore_is_listed_until_it_is_recovered(shop: Shop) -> None:
     shop.sagas.add("o-1")
     shop.sagas.add("lost")
     shop.sagas.add("also-lost", name="by-hand")

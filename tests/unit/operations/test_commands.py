@@ -260,7 +260,7 @@ def test_rebuilt_target_has_every_key_of_its_types(desk: Desk) -> None:
     assert desk.view().shown == {"products": 1, "catalog": 0}
 
 
-def test_every_gate_is_rebuilt_even_if_it_is_lost(desk: Desk) -> None:
+def test_rebuilding_all_gates_includes_lost_ones(desk: Desk) -> None:
     tables, client = desk.world.tables, desk.world.client
     for command in (product(mode="sync"), product(2, mode="sync"), product(**OTHER), order(mode="sync")):
         desk.world.publish(command)
@@ -273,7 +273,7 @@ def test_every_gate_is_rebuilt_even_if_it_is_lost(desk: Desk) -> None:
     assert {gate.key for gate in gates(desk) if gate.pending} == {Key(KEY.pk, OTHER["sk"])}
 
 
-def test_key_whose_data_was_restored_alone_continues_with_a_rebuilt_gate(desk: Desk) -> None:
+def test_key_continues_after_restoring_only_data_and_rebuilding_its_gate(desk: Desk) -> None:
     tables, client = desk.world.tables, desk.world.client
     desk.world.publish(product(mode="sync"))
     desk.world.publish(product(2, mode="sync"))
@@ -318,7 +318,7 @@ def test_key_that_does_not_fit_its_target_does_not_stop_others(desk: Desk) -> No
     assert (rebuilt, [(one.key, one.cause) for one in failed]) == (9, [(KEY, "KeyError: 'category'")])
 
 
-def test_unknown_target_is_rejected_with_the_known_ones(desk: Desk) -> None:
+def test_error_for_an_unknown_target_lists_known_targets(desk: Desk) -> None:
     with pytest.raises(NoSuchTarget, match="no target atlas; there are catalog, products"):
         targets.rebuild(desk.stack, desk.world.tables, KEY, "atlas")
 

@@ -31,7 +31,7 @@ MAPPINGS = {"NotifyTasksFunctionEnded": "u-1", "LaunchTasksFunctionCreated": "u-
 
 @dataclass
 class Mapped(Functions):
-    """A Lambda client. states: of event source mappings, by function and UUID."""
+    """A Lambda client with event source mappings. states: state by function and UUID."""
 
     states: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -540,7 +540,7 @@ def test_alarm_of_another_stack_is_not_listed(desk: Desk) -> None:
         ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Disabling", True),
         ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Enabled", False),
         ("stepwise-Tasks-1-NotifyTasks-1", "u-1", "Updating", False),
-        # Another stage's, whose name begins with this one's; and another application's.
+        # Mappings of another stage, whose name starts with this stage's, and of another application.
         ("stepwise-dev-Tasks-1-NotifyTasks-1", "u-9", "Disabled", False),
         ("other-NotifyTasks-1", "u-9", "Disabled", False),
     ],

@@ -24,7 +24,7 @@ QUEUES = ("ImportActionFailuresQueue", "ImportActionQueue", "JobFailuresQueue")
 
 @dataclass
 class Stacks:
-    """A CloudFormation client: a root stack with one that has these queues, alarms and mappings, by logical id."""
+    """A CloudFormation client with a root and a nested stack of these queues, alarms and mappings, by logical id."""
 
     urls: dict[str, str]
     alarms: dict[str, str] = field(default_factory=dict)

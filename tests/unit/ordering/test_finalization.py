@@ -38,7 +38,7 @@ NAMES = list(STEP_NAMES)
 
 @dataclass
 class Executions:
-    """A Step Functions client that has the saga's execution and records started recoveries.
+    """A Step Functions client with the saga's execution, which records started recoveries.
 
     recovery: the status of an earlier recovery, or empty. redriven_at: when the saga's execution was redriven.
     """
@@ -224,7 +224,7 @@ def test_late_stop_of_an_order_completed_by_a_redrive_undoes_nothing(
 @pytest.mark.parametrize(
     ("status", "confirmed", "recovered"), [("SUCCEEDED", True, []), ("ABORTED", False, [ORDER_ID])]
 )
-def test_stop_that_step_functions_does_not_show_yet_is_finalized_by_a_retry(
+def test_retry_finalizes_a_stop_that_step_functions_shows_late(
     after: Callable[[str], Desk], status: str, confirmed: bool, recovered: list[str]
 ) -> None:
     desk = after("RUNNING")
@@ -238,7 +238,7 @@ def test_stop_that_step_functions_does_not_show_yet_is_finalized_by_a_retry(
     assert (desk.state.confirmed, desk.executions.started) == (confirmed, recovered)
 
 
-def test_stop_is_left_to_the_next_end_if_the_execution_was_redriven_since(after: Callable[[str], Desk]) -> None:
+def test_stop_followed_by_a_redrive_is_left_to_the_next_end(after: Callable[[str], Desk]) -> None:
     desk = after("RUNNING")
     desk.executions.redriven_at = NOW
 
@@ -303,7 +303,7 @@ def test_sealed_records_keep_an_order_whose_row_is_lost(after: Callable[[str], D
 def test_reopened_row_is_confirmed_again_or_counted(
     status: str, interruption: Any, *, lost: bool, outcome: Finalized
 ) -> None:
-    """A machine that confirms its saga may be cut off afterwards."""
+    """A machine may be interrupted after it has confirmed its saga."""
     desk = Desk(Executions("SUCCEEDED"), saga=replace(ORDER_SAGA, on_interruption=interruption)).commit(*NAMES)
     table, key = desk.tables["OrdersTable"], {"order_id": {"S": ORDER_ID}}
     row = desk.client.get_item(TableName=table, Key=key)["Item"]
@@ -566,7 +566,7 @@ def test_saga_is_confirmed_without_a_joining_step() -> None:
 
 
 def test_leftover_of_a_joining_step_is_listed_and_recovered() -> None:
-    """Its compensation gave up; those of the others did not."""
+    """Only the compensation of the joining step gave up."""
     desk = Desk(Executions("FAILED"), saga=JOINING).commit("ProcessOrder", "ReserveInventory").compensate_order()
 
     assert desk.finalize() is Finalized.YES

@@ -139,17 +139,17 @@ def test_every_unknown_payment_method_gets_the_same_message(method: str) -> None
 
 
 @given(document=json_values | order_like(json_values))
-def test_any_json_is_an_order_or_is_rejected(document: Any) -> None:
+def test_any_json_is_accepted_or_rejected(document: Any) -> None:
     """Any error other than InvalidOrder fails the test."""
     with suppress(InvalidOrder):
         assert parse_order(document).total >= 0
 
 
-def test_lone_surrogate_is_rejected_as_a_value() -> None:
+def test_value_with_a_lone_surrogate_is_rejected() -> None:
     assert refusal(good_order("\ud800")).startswith("order_id: ")
 
 
-def test_lone_surrogate_is_rejected_as_a_field_name() -> None:
+def test_field_name_with_a_lone_surrogate_is_rejected() -> None:
     assert refusal({**good_order(), "\ud800": 1}).startswith("the order: ")
 
 

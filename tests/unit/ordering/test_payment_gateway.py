@@ -416,7 +416,7 @@ def test_malformed_field_is_rejected(desk: Desk, errors: Any) -> None:
     assert len(errors()) == 1
 
 
-def test_key_of_another_charge_is_rejected(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
+def test_key_used_by_another_charge_is_rejected(desk: Desk, gateway: GatewayClient, errors: Any) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
     with pytest.raises(GatewayRefused, match="422"):
         desk.charge()
@@ -424,7 +424,7 @@ def test_key_of_another_charge_is_rejected(desk: Desk, gateway: GatewayClient, e
     assert len(errors()) == 1
 
 
-def test_charge_of_another_amount_is_rejected_and_may_be_in_effect(
+def test_charge_with_another_amount_is_rejected_but_may_be_in_effect(
     desk: Desk, gateway: GatewayClient, errors: Any
 ) -> None:
     gateway.charge(KEY, 1, order_id="o-1")
@@ -735,7 +735,7 @@ def test_unreadable_secret_is_our_fault_or_an_outage(desk: Desk, monkeypatch: py
 def test_free_order_is_paid_without_a_charge_and_can_be_refunded(
     desk: Desk, gateway: GatewayClient, by_gateway: bool
 ) -> None:
-    """Its token does not matter, either."""
+    """The token does not matter, either."""
     client = dynamodb.client()
     tables = {step.table: dynamodb.new_table(client, key=step.key) for step in ORDER_SAGA.steps}
     store = StepStore(client, desk.gateway.leases._backend.table.name)

@@ -231,7 +231,7 @@ def test_contention_is_raised_when_time_is_up(
     assert pauses == []
 
 
-def test_no_order_is_rejected_on_an_inconsistent_read(store: Stocked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inconsistent_read_rejects_no_order(store: Stocked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another transaction conflicts with the snapshot, and single rows show too little: it is not out of stock."""
     store.shard("tea-01", 50, 50)
     store.reserve("o-1", tea_01=1)

@@ -181,7 +181,7 @@ def test_interrupted_task_lists_unfinished_items(world: TaskWorld) -> None:
     assert len(world.topic.messages) == 1
 
 
-def test_wait_for_an_invocation_asks_twice_if_the_task_was_redriven(
+def test_finalization_checks_for_a_redrive_before_and_after_waiting(
     world: TaskWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(finalizing, "datetime", SimpleNamespace(now=lambda _: world.now))

@@ -164,7 +164,7 @@ def test_denied_object_may_be_missing(bucket: Bucket) -> None:
 
 
 def test_import_of_an_earlier_release_gives_way(imports: Imports) -> None:
-    """Its plan does not say when it started, and it may be redriven for two weeks."""
+    """A plan of an earlier release has no start time, and its execution can be redriven for two weeks."""
     files, done = imports.files, [Result(1, succeeded=True)]
     files.register(ROOT_RESULT, done, {"import-id": "import-2", "import-began": "2026-11-21T09:00:02+00:00"})
     keys = [write(ROOT_RESULT, done, {"import-id": "import-1"}).key for write in (files.announce, files.register)]

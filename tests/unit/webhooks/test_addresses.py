@@ -119,7 +119,7 @@ def test_misleading_address_is_rejected_with_its_reason(trick: str) -> None:
 
 
 @pytest.mark.parametrize("trick", RESOLVED)
-def test_name_of_an_internal_address_is_rejected_with_its_reason(trick: str) -> None:
+def test_name_of_an_internal_address_is_rejected_with_the_reason(trick: str) -> None:
     found, reason = RESOLVED[trick]
 
     with pytest.raises(AddressRefused, match=rf"{reason}$"):

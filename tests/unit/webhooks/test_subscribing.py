@@ -186,7 +186,7 @@ def test_subscription_with_an_unknown_write_outcome_keeps_its_secret() -> None:
     assert list(world.problems()) == []
 
 
-def test_rotation_longer_than_the_wait_of_a_sweep_is_rejected() -> None:
+def test_rotation_overtaken_by_a_sweep_is_rejected() -> None:
     world = World()
     world.fill(1)
     clean = World()

@@ -50,7 +50,7 @@ class Finalized(Enum):
     NOT_YET = "not yet"
     """The execution is running, for example after a redrive; its end will be finalized."""
     STANDING = "standing"
-    """Its recovery has ended, and something still stands: an operator is needed."""
+    """The recovery has ended, but steps are still in effect: an operator is needed."""
     NO = "no"
     """This execution says nothing about a saga."""
 

@@ -1,6 +1,7 @@
 """Creates a change set, never executes it, and deletes it with everything that it needed."""
 
 import json
+import re
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from .target import Target
 # Where `sam deploy --resolve-s3` keeps its packages.
 _SAM = "aws-sam-cli-managed-default"
 _HOLDS_DATA = {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret"}
+_TRY_WITHOUT = "if the templates are right, try without: SKIP=change-set"
 _NOTHING_CHANGED = ("didn't contain changes", "No updates are to be performed")
 
 
@@ -119,13 +121,29 @@ def _found(client: Any, change_set: str) -> Iterator[Finding]:
     try:
         client.get_waiter("change_set_create_complete").wait(ChangeSetName=change_set, WaiterConfig=backoff)
     except WaiterError:
-        answer = client.describe_change_set(ChangeSetName=change_set)
-        reason = answer.get("StatusReason", answer["Status"])
-        unchanged = any(text in reason for text in _NOTHING_CHANGED)
-        yield Finding("change set", Verdict.OK if unchanged else Verdict.FAILED, reason)
+        yield from _failed(client, change_set)
     else:
         yield from _changed(list(_changes(client, change_set)))
     yield from _invalid(client, change_set)
+
+
+def _failed(client: Any, change_set: str, stack: str = "") -> Iterator[Finding]:
+    """Yield why a change set failed. The root's says only that a nested one did, so theirs are read as well.
+
+    stack: nested stack of the change set.
+    """
+    answer, *more = client.get_paginator("describe_change_set").paginate(ChangeSetName=change_set)
+    reason = answer.get("StatusReason", answer["Status"])
+    if any(text in reason for text in _NOTHING_CHANGED):
+        yield from () if stack else (Finding("change set", Verdict.OK, reason),)
+    elif not stack or answer["Status"] == "FAILED":
+        yield Finding(stack or "change set", Verdict.FAILED, reason if stack else f"{reason}\n{_TRY_WITHOUT}")
+        changes = (change["ResourceChange"] for page in (answer, *more) for change in page.get("Changes", []))
+        listed = {change["ChangeSetId"]: change["LogicalResourceId"] for change in changes if "ChangeSetId" in change}
+        # A change set that failed may list nothing.
+        named = {one: one.split("/")[1] for one in re.findall(r"arn:\S+:changeSet/\S+", reason)}
+        for below, name in (named | listed).items():
+            yield from _failed(client, below, name)
 
 
 def _changes(client: Any, change_set: str) -> Iterator[Any]:

@@ -21,7 +21,7 @@ def examine(target: Target) -> Iterator[Finding]:
             yield Finding(_SUBJECT, Verdict.OK, "off: if the first deployment fails, it can delete its tables")
         else:
             detail = "leave it off in the first deployment: if that fails, it cannot delete protected tables"
-            yield Finding(_SUBJECT, Verdict.LOOK, detail)
+            yield Finding(_SUBJECT, Verdict.FAILED, detail)
         return
     with_rows = sorted(_with_rows(target, unprotected)) if unprotected else []
     if with_rows:

@@ -37,9 +37,11 @@ class Target:
 
     @cached_property
     def session(self) -> boto3.Session:
-        """Create a session from the caller's AWS settings. Default Region: the stage's."""
+        """Create a session from the caller's AWS settings, but in the stage's Region, to which `sam deploy` deploys."""
+        if self.stage.region:
+            return boto3.Session(region_name=self.stage.region)
         own = boto3.Session()
-        return own if own.region_name else boto3.Session(region_name=self.stage.region or "us-east-1")
+        return own if own.region_name else boto3.Session(region_name="us-east-1")
 
     @cached_property
     def region(self) -> str:

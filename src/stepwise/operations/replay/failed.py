@@ -82,7 +82,7 @@ class FailedRecords:
                 return Outcome.DELIVERED
             return self._is_stuck(order_id, f"{function.rpartition(':')[2]} failed again; its log says why")
         if standing is None or (change and now and change.created_at != now.created_at):
-            # Its deletion has its own record.
+            # The deletion has a separate record.
             return Outcome.OVERTAKEN
         if now is None:
             return self._is_stuck(order_id, _why(_shown(order_id, standing)))

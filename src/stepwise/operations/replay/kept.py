@@ -8,7 +8,7 @@ from typing import Any
 from reporting.change import Record
 from stepwise.operations.stack import Stack
 
-# Where Lambda writes them, and where they move when they are done.
+# Prefixes of the records that Lambda writes, and of replayed records.
 KEPT, REPLAYED = "aws/lambda/", "replayed/"
 
 type Deliver = Callable[[str, Record], bool]

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Whether EventBridge invoked the function asynchronously.
+# True if EventBridge invoked the function asynchronously.
 _queued = contextvars.ContextVar("queued", default=False)
 
 _MARKER = "__function_error__"

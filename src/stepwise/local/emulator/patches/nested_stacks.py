@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 _parameters = contextvars.ContextVar[dict[str, Any]]("parameters")
-# Whether a nested stack creates a resource. An update keeps the seed of the resource's name, or chooses another.
+# True while a nested stack creates a resource. An update keeps the seed of the resource's name, or chooses another.
 _creating = contextvars.ContextVar("creating", default=False)
 
 

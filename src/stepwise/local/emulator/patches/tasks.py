@@ -129,7 +129,7 @@ def _result(state: State, parameters: Any, given: Any, execution: Execution, con
         return mock["Return"]
     resource = state["Resource"]
     if ":activity:" in resource:
-        # Its timeouts, which begin when a worker takes it, are not emulated.
+        # Timeouts of an activity, which begin when a worker takes the task, are not emulated.
         token = str(uuid.uuid4())
         return called_back(lambda: _offer(resource, parameters, token), token, None, None)
     seconds = number(state, "TimeoutSeconds", given, given, context)

@@ -31,7 +31,7 @@ from typing import IO, Any
 _STARTER = Path(__file__).with_name("worker_starter.py")
 _lock = threading.Lock()
 _starter: socket.socket | None = None
-# Whether workers end because their function was updated or deleted.
+# True if workers end because their function was updated or deleted.
 _updating = contextvars.ContextVar("updating", default=False)
 
 

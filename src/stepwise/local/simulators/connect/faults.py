@@ -30,7 +30,7 @@ class Fault(Injection, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """Its effect, as the journal records it."""
+        """Effect of the fault, as recorded in the journal."""
         lost = f"lose {self.lose}" if self.lose else None
         return self.code or lost or ("creation fails" if self.creation_fails else "delay")
 
