@@ -24,7 +24,10 @@ SCRIPTS = [step["run"] for step in STEPS if "run" in step]
 TEMPLATE = load(ROOT / "deployment" / "pipeline.yaml")
 ROLE = TEMPLATE["Resources"]["PipelineRole"]["Properties"]
 ISSUER = "token.actions.githubusercontent.com"
-CALLER = load(ROOT / "deployment" / "role.yaml")["Resources"]["CallerPolicy"]["Properties"]["PolicyDocument"]
+CALLER, OPERATOR = (
+    load(ROOT / "deployment" / "role.yaml")["Resources"][policy]["Properties"]["PolicyDocument"]
+    for policy in ("CallerPolicy", "OperatorPolicy")
+)
 DOCUMENTS = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("deploy", "deployed-tests", "pipeline")}
 
 
@@ -151,6 +154,12 @@ def test_pipeline_may_run_the_tests_and_no_more() -> None:
 
     # Its other policy allows to describe the stack.
     assert granted(own) == needed - {"cloudformation:DescribeStacks"}
+
+
+def test_operators_may_run_the_tests() -> None:
+    needed = {one for one in documented("deployed-tests", "What the runner may do") if not one.startswith("connect:")}
+
+    assert needed <= granted(CALLER) | granted(OPERATOR)
 
 
 def test_callers_may_run_the_preflight() -> None:

@@ -248,7 +248,17 @@ def test_caller_may_do_what_the_preflight_needs() -> None:
     assert needed <= {action for one in statements(LONG, "CallerPolicy") for action in listed(one["Action"])}
 
 
-@pytest.mark.parametrize("policy", [*POLICIES, "CallerPolicy"])
+def test_caller_may_look_up_and_raise_quotas() -> None:
+    """The commands of the page that concern quotas."""
+    page = (ROOT / "docs" / "deploy.md").read_text().partition("### Quotas\n")[2].partition("\n### ")[0]
+    commands = set(re.findall(r"`aws ([a-z-]+) ([a-z-]+)", page))
+    needed = {f"{service.replace('-', '')}:{name.title().replace('-', '')}" for service, name in commands}
+
+    assert len(needed) == 3
+    assert needed <= {action for one in statements(LONG, "CallerPolicy") for action in listed(one["Action"])}
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, "CallerPolicy", "OperatorPolicy"])
 def test_policy_fits_into_iam(policy: str) -> None:
     document = {"Version": "2012-10-17", "Statement": statements(LONG, policy)}
 

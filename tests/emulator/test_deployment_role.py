@@ -84,6 +84,11 @@ def key_of_caller(account: Account, policy: str) -> dict[str, str]:
 
 def cloudformation_of_caller(account: Account, action: str, resource: str = "*") -> Any:
     """Return a CloudFormation client of a user who may do only this action."""
+    return client_of_caller(account, "cloudformation", action, resource)
+
+
+def client_of_caller(account: Account, service: str, action: str, resource: str) -> Any:
+    """Return a client of a user who may do only this action."""
     statement = {"Effect": "Allow", "Action": action, "Resource": resource}
     policy = account.client("iam").create_policy(
         PolicyName=f"may-{uuid.uuid4().hex[:8]}",
@@ -91,7 +96,7 @@ def cloudformation_of_caller(account: Account, action: str, resource: str = "*")
     )["Policy"]["Arn"]
     key = key_of_caller(account, policy)
     session = boto3.Session(key["AWS_ACCESS_KEY_ID"], key["AWS_SECRET_ACCESS_KEY"], region_name=REGION)
-    return session.client("cloudformation", endpoint_url=account.endpoint)
+    return session.client(service, endpoint_url=account.endpoint)
 
 
 def left(account: Account) -> set[str]:
@@ -176,6 +181,24 @@ def test_ministack_still_ignores_the_resource_of_a_change_set(upstream: Account)
     # If this fails, remove point 3 from patches/deployment_role.py.
     with pytest.raises(ClientError, match="DescribeChangeSet"):
         change_set_of_a_caller(upstream)
+
+
+def parameters_of_a_caller(account: Account, root: str) -> Any:
+    """Get parameters as somebody who may only get those below /mine."""
+    client = client_of_caller(account, "ssm", "ssm:GetParametersByPath", "arn:aws:ssm:*:*:parameter/mine/*")
+    return client.get_parameters_by_path(Path=root)["Parameters"]
+
+
+def test_parameters_of_a_path_need_the_permission_on_it(ours: Account) -> None:
+    assert parameters_of_a_caller(ours, "/mine/webhooks") == []
+    with pytest.raises(ClientError, match="AccessDenied"):
+        parameters_of_a_caller(ours, "/others/webhooks")
+
+
+def test_ministack_still_checks_parameters_of_a_path_on_no_resource(upstream: Account) -> None:
+    # If this fails, remove parameters from point 3 of patches/deployment_role.py.
+    with pytest.raises(ClientError, match="AccessDenied"):
+        parameters_of_a_caller(upstream, "/mine/webhooks")
 
 
 def test_caller_may_not_pass_a_role_without_the_permission(ours: Account) -> None:

@@ -22,6 +22,7 @@ SECTION = (ROOT / "docs" / "deploy.md").read_text().partition("\n## First deploy
 ADMINISTRATOR, DEPLOYER, USER, PROTECTOR = (
     block.strip() for block in re.findall(r"^```\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 )
+POLICIES = re.findall(r"`(deploy-stepwise-dev-\w+)`", SECTION)
 TEARDOWN = "make teardown STACK=stepwise-dev"
 # The local stack has neither Access Analyzer nor Service Quotas.
 NOT_THERE = "SKIP='roles quotas'"
@@ -55,13 +56,12 @@ def follow(commands: str, checkout: Path, environment: dict[str, str], answer: s
     return ran.stdout
 
 
-def caller(account: Account, checkout: Path) -> dict[str, str]:
-    """Create a user with no permissions but the policy from role.yaml's outputs. Returns its access key."""
-    stack = account.client("cloudformation").describe_stacks(StackName="deploy-stepwise-dev")["Stacks"][0]
-    policies = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+def caller(account: Account) -> dict[str, str]:
+    """Create a user with no permissions but the policies that the page names. Returns its access key."""
     iam = account.client("iam")
     iam.create_user(UserName=CALLER)
-    iam.attach_user_policy(UserName=CALLER, PolicyArn=policies["CallerPolicyArn"])
+    for policy in POLICIES:
+        iam.attach_user_policy(UserName=CALLER, PolicyArn=f"arn:aws:iam::000000000000:policy/{policy}")
     key = iam.create_access_key(UserName=CALLER)["AccessKey"]
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
 
@@ -69,10 +69,11 @@ def caller(account: Account, checkout: Path) -> dict[str, str]:
 def test_guide_deploys_a_stack_and_removes_it(account: Account, checkout: Path, tmp_path: Path) -> None:
     environment = sam_environment(account.endpoint, tmp_path) | {"PATH": os.environ["PATH"]}
     follow(ADMINISTRATOR, checkout, environment)
-    person = environment | caller(account, checkout)
+    person = environment | caller(account)
+    assert len(POLICIES) == 2
     follow(DEPLOYER, checkout, person)
 
-    shown = follow(USER, checkout, environment)
+    shown = follow(USER, checkout, person)
     assert "SUCCEEDED" in shown
 
     # The page exports this in its second block.
@@ -83,7 +84,7 @@ def test_guide_deploys_a_stack_and_removes_it(account: Account, checkout: Path, 
     assert (given["DeletionProtection"], given["LogRetentionDays"]) == ("true", kept)
     follow(PROTECTOR.replace("true", "false"), checkout, person)
 
-    follow(TEARDOWN, checkout, environment, answer="stepwise-dev\n")
+    follow(TEARDOWN, checkout, person, answer="stepwise-dev\n")
     assert left(account) == []
 
 

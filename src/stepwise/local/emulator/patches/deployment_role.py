@@ -3,10 +3,11 @@
 1. A stack keeps its role (`RoleARN`), also for its nested stacks. The caller must be allowed to pass it.
 2. Each resource is created, updated and deleted only if IAM allows the role, or without one the caller, what
    CloudFormation needs for that (`stepwise.local.permissions`). Otherwise it fails, with the reason that AWS gives.
-3. A call that names a change set by its ARN alone is checked on the stack of that change set, as AWS does; MiniStack
-   checks it on no resource.
+3. A call that names a change set by its ARN alone is checked on the stack of that change set, and a call that gets
+   parameters by their path on that path, as AWS does; MiniStack checks both on no resource.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,7 +31,7 @@ def apply() -> None:
     from ministack.core import iam_actions
     from ministack.services.cloudformation import handlers, provisioners, stacks
 
-    iam_actions.extract_resource_arn = _naming_the_stack(iam_actions.extract_resource_arn)
+    iam_actions.extract_resource_arn = _naming_the_resource(iam_actions.extract_resource_arn)
     for action in ("CreateStack", "UpdateStack", "DeleteStack", "CreateChangeSet", "ExecuteChangeSet"):
         handlers._ACTION_HANDLERS[action] = _noting(handlers._ACTION_HANDLERS[action])
     delete = provisioners._delete_resource
@@ -41,14 +42,19 @@ def apply() -> None:
         module._delete_resource = _allowed_delete(module._delete_resource)
 
 
-def _naming_the_stack(extract: Callable[..., str]) -> Callable[..., str]:
+def _naming_the_resource(extract: Callable[..., str]) -> Callable[..., str]:
     def extract_resource_arn(
         service: str, method: str, path: str, headers: Any, body: bytes, query: Mapping[str, Any], *more: Any
     ) -> str:
         from ministack.services.cloudformation import _change_sets
 
         arn = extract(service, method, path, headers, body, query, *more)
-        if service != "cloudformation" or arn != "*":
+        if arn != "*":
+            return arn
+        if service == "ssm" and (root := json.loads(body or b"{}").get("Path")):
+            region, account = more
+            return f"arn:aws:ssm:{region}:{account}:parameter{root}"
+        if service != "cloudformation":
             return arn
         named = query.get("ChangeSetName") or ""
         found = _change_sets.get(named[0] if isinstance(named, list) else named)
