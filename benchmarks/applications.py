@@ -42,7 +42,9 @@ def main() -> None:
             sys.stdout.write(f"{kind}: {use.transitions:.4g} transitions, {use.calls:.4g} calls\n")
             if latencies:
                 median, worst = statistics.median(latencies), max(latencies)
-                sys.stdout.write(f"{kind}: goes on {median:.2f} s after the decision (median; at most {worst:.2f} s)\n")
+                sys.stdout.write(
+                    f"{kind}: continues {median:.2f} s after the decision (median; at most {worst:.2f} s)\n"
+                )
     rows = []
     for kind, use in used.items():
         parts = costs(use, prices["prices"])

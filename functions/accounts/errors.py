@@ -11,7 +11,7 @@ BusinessError
 └── CardProcessorRefused    the card processor rejects the request because of a fault on our side
 TransientError
 ├── CardProcessorUnavailable    the card processor failed, is busy, or its answer was lost
-├── SetupRunning            the setup of the account goes on
+├── SetupRunning            the setup of the account is still running
 └── SweepUnfinished         some applications could not be looked at
 """
 
@@ -47,7 +47,7 @@ class DocumentMissing(BusinessError):
 
 
 class SetupRunning(TransientError):
-    """The setup of the account goes on."""
+    """The setup of the account is still running."""
 
 
 class CardProcessorRefused(BusinessError):

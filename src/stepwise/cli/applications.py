@@ -87,7 +87,7 @@ def recover(application_id: ApplicationId) -> None:
     stack = chosen_stack()
     started = applications.recover(stack, application_id)
     back = hints.command("applications", "show", application_id)
-    with interrupted(f"The recovery goes on. Come back with {back}"), waiting.waiting(f"recovering {application_id}"):
+    with interrupted(f"The recovery continues. Come back with {back}"), waiting.waiting(f"recovering {application_id}"):
         last, found = applications.recovered(stack, application_id, started)
     document = {"application": shapes.application(found), "recovery": shapes.execution(last)}
     output.show(document, order_views.states(last, "States of the recovery"), _details(found))

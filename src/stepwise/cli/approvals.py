@@ -55,7 +55,7 @@ def list_approvals(
 
 @app.command()
 def show(approval_id: ApprovalId) -> None:
-    """Show an approval: what it is about, who decided, and whether the execution went on with it."""
+    """Show an approval: its subject, who decided, and whether the execution continued."""
     found = approvals.view(chosen_stack(), approval_id)
     output.show(shapes.approval(found), _details(found))
     if found.status is Status.WAITING and found.due_at < datetime.now(UTC):

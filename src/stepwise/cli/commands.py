@@ -110,7 +110,7 @@ def rebuild(
     target: Annotated[str, typer.Argument(help=f"{', '.join(sorted(targets.TARGETS))}, or gate.")],
     key_name: Annotated[str, typer.Option("--key", metavar="KEY", help="Only this key: TENANT_CODE/SK.")] = "",
 ) -> None:
-    """Bring a target to the data of one key or of all, while commands go on. Exits with 1 if a key failed."""
+    """Rebuild a target from the data of one or all keys while commands continue. Exits with 1 if a key failed."""
     key = commands.parse_key(key_name) if key_name else None
     stack, out = chosen_stack(), views.console()
     if key:

@@ -49,7 +49,7 @@ def import_users(
     request = {field: value for field, value in options.items() if value}
     started = user_imports.start(stack, file, **request)
     out.print(f"Started import {started}.")
-    with interrupted(f"The import {started} goes on; its result will be in {stack.outputs['UsersBucket']}."):
+    with interrupted(f"The import {started} continues; its result will be in {stack.outputs['UsersBucket']}."):
         follow(stack, started, out)
         ended = _ended(stack, started, file, request)
     output.show(asdict(ended), summary_table(ended))

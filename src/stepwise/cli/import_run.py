@@ -132,4 +132,4 @@ def _follow(name: str) -> str:
 
 
 def _come_back(key: ImportKey) -> AbstractContextManager[None]:
-    return interrupted(f"The import goes on. Come back with {_follow(name_of(key))}")
+    return interrupted(f"The import continues. Come back with {_follow(name_of(key))}")

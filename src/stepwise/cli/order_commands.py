@@ -124,7 +124,7 @@ def _item(text: str) -> dict[str, Any]:
 
 
 def _comes_back(order_id: str) -> AbstractContextManager[None]:
-    return interrupted(f"The order goes on. Come back with {hints.command('show', order_id, ('--watch',))}")
+    return interrupted(f"The order continues. Come back with {hints.command('show', order_id, ('--watch',))}")
 
 
 def _followed(stack: Stack, order_id: str) -> Execution:

@@ -54,7 +54,7 @@ def audit_orders(since: Since = "8d") -> None:
     """Find rows that contradict each other. Exits with 1 if there are any.
 
     Reads the orders since a time, and their payments and reservations; then all payments and reservations, of any age,
-    that are in effect, and their orders; then the sagas since the time, for orders that a restore has lost.
+    that are in effect, and their orders; then the sagas since that time, to find orders that a restore has lost.
     """
     begin = moment(since) or datetime.now(UTC) - timedelta(days=8)
     found = [asdict(one) for one in audit.contradictions(chosen_stack(), begin)]

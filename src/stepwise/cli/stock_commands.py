@@ -78,7 +78,7 @@ def shard(
         int, typer.Option(min=1, max=sharding.MAX_SHARDS, help="How many rows hold the stock; 1 for an ordinary SKU.")
     ],
 ) -> None:
-    """Spread the stock of a SKU over rows, so that many orders can take it at once. Orders go on meanwhile.
+    """Spread the stock of a SKU over rows, so that many orders can take it at once. Orders continue meanwhile.
 
     Safe to stop and to repeat. Again with the same number, it levels the rows.
     """

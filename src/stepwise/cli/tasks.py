@@ -130,4 +130,4 @@ def _follow(name: str) -> str:
 
 
 def _come_back(key: TaskKey) -> AbstractContextManager[None]:
-    return interrupted(f"The task goes on. Come back with {_follow(name_of(key))}")
+    return interrupted(f"The task continues. Come back with {_follow(name_of(key))}")

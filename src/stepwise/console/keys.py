@@ -152,7 +152,9 @@ SKIP = Change(
 REBUILD = Change(
     "rebuild-target",
     "Rebuild the target",
-    effect=lambda visit: f"Brings {visit.asked('target')} to the data of {visit.asked('key')}, while commands go on.",
+    effect=lambda visit: (
+        f"Brings {visit.asked('target')} to the data of {visit.asked('key')}, while commands continue."
+    ),
     command=lambda visit: ("commands", "rebuild", visit.asked("target"), ("--key", visit.asked("key"))),
     run=_rebuild,
     parameters=("target", "key"),

@@ -123,7 +123,7 @@ def follow(stack: Stack, application_id: str, seconds: float = _MAX_SECONDS) -> 
         yield seen
         if seen.decided:
             return
-    raise _still_running(application_id, "goes on")
+    raise _still_running(application_id, "is still running")
 
 
 def recover(stack: Stack, application_id: str) -> str:

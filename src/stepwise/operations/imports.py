@@ -136,7 +136,7 @@ def follow(stack: Stack, key: ImportKey) -> Iterator[ImportView]:
         yield seen
         if seen.made.status.final:
             return
-    raise StillRunning(f"{name_of(key)} goes on", see=("imports", "follow", name_of(key)))
+    raise StillRunning(f"{name_of(key)} is still running", see=("imports", "follow", name_of(key)))
 
 
 def running(stack: Stack) -> list[Import]:

@@ -102,7 +102,7 @@ def follow(stack: Stack, key: TaskKey) -> Iterator[TaskView]:
         yield seen
         if seen.task.status.final:
             return
-    raise StillRunning(f"{name_of(key)} goes on", see=("tasks", "follow", name_of(key)))
+    raise StillRunning(f"{name_of(key)} is still running", see=("tasks", "follow", name_of(key)))
 
 
 def running(stack: Stack) -> list[Task]:

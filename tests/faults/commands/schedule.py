@@ -20,7 +20,7 @@ CALL_KINDS = {
     RETRY_AT: "an operator runs RetryCommand meanwhile",
     SKIP_AT: "an operator runs SkipCommand meanwhile",
     REBUILD_AT: "an operator rebuilds the targets meanwhile",
-    RESTORED_AT: "the gate is put back as it was before its rows came so far; ended ones may have expired",
+    RESTORED_AT: "the gate is restored to an earlier state than its rows; rows of ended versions may have expired",
 }
 WAIT_KINDS = {TIMED_OUT_WAITING: "the wait for the predecessor times out"}
 PUBLISH_KINDS = {f.PUBLISH_FAILS: f.PUBLISH_KINDS[f.PUBLISH_FAILS]}
