@@ -27,9 +27,9 @@ TEARDOWN = "make teardown STACK=stepwise-dev"
 # The local stack has neither Access Analyzer nor Service Quotas.
 NOT_THERE = "SKIP='roles quotas'"
 CALLER = "deployer"
-# Other sections of the page ask for these.
+# Other sections of the page ask for these. What may not be read needs attention, and --check then fails.
 WATCHING = """
-./stepwise attention --aws --stack stepwise-dev
+./stepwise attention --check --aws --stack stepwise-dev
 ./stepwise work list --aws --stack stepwise-dev
 ./stepwise show first-1 --aws --stack stepwise-dev
 """
