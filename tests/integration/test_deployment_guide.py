@@ -27,6 +27,12 @@ TEARDOWN = "make teardown STACK=stepwise-dev"
 # The local stack has neither Access Analyzer nor Service Quotas.
 NOT_THERE = "SKIP='roles quotas'"
 CALLER = "deployer"
+# Other sections of the page ask for these.
+WATCHING = """
+./stepwise attention --aws --stack stepwise-dev
+./stepwise work list --aws --stack stepwise-dev
+./stepwise show first-1 --aws --stack stepwise-dev
+"""
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +81,7 @@ def test_guide_deploys_a_stack_and_removes_it(account: Account, checkout: Path, 
 
     shown = follow(USER, checkout, person)
     assert "SUCCEEDED" in shown
+    follow(WATCHING, checkout, person)
 
     # The page exports this in its second block.
     person["PATH"] = f"{checkout / '.venv-sam' / 'bin'}:{person['PATH']}"
