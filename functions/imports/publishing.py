@@ -149,7 +149,7 @@ class Publisher:
         return Decided(False, self.import_.round, {"code": refusal.code, "column": refusal.column, "sk": sk})
 
     def _write(self, write: Any, row: Row, writes: Sequence[Action], result: Mapping[str, Any]) -> Decided:
-        """Raises ImportCutOff if the batch is barred, StaleCommand if a row is not as it was read."""
+        """Raises ImportCutOff if the batch is barred, StaleCommand if a row has changed since it was read."""
         step = Step(self.import_.first, str(row.number), {"sk": result["sk"]}, self.owner, self.at)
         try:
             decided: Decided = write(step, self.import_.round, [self.not_barred, *writes], result)

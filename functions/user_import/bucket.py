@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The object at a key. metadata: as it was written."""
+    """An object in the bucket. metadata: the metadata that it was written with."""
 
     source: Source
     etag: str

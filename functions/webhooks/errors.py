@@ -28,4 +28,4 @@ class EndpointsUnavailable(TransientError):
 
 
 class NotSent(TransientError):
-    """There is no answer. The message is the reason; the receiver may have the message nevertheless."""
+    """The receiver did not respond. The message has the reason; the receiver may still have received the webhook."""

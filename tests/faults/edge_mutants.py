@@ -176,7 +176,7 @@ def _forgotten_standing(_: Engine) -> AbstractContextManager[None]:
     at="ProcessRefund",
 )
 def _silent_sweep(_: Engine) -> AbstractContextManager[None]:
-    """The row names what stands, but no alarm goes off."""
+    """Name the steps in effect in the row, but raise no alarm."""
     from idempotency.saga.finalization import Finalization, Finalized
 
     finalize = Finalization.finalize

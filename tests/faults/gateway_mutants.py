@@ -67,7 +67,7 @@ def _record_first(_: Engine) -> AbstractContextManager[None]:
     orders=BY_GATEWAY,
 )
 def _cancel_what_is_recorded(_: Engine) -> AbstractContextManager[None]:
-    """A charge whose record was never written stands forever."""
+    """Leave a charge whose record was never written in effect forever."""
 
     def compensate(self: Any, step: Any, outside: Any, record: Any, bar: Any) -> Any:
         happened = bar()

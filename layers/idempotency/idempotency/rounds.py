@@ -28,7 +28,7 @@ _OPEN = "attribute_not_exists(#pk) OR (#status = :refused AND #round < :round)"
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Content of a record. round: in which it was written. result: as it was committed or refused."""
+    """Content of a record. round: the round that wrote it. result: the committed or refused result."""
 
     committed: bool
     round: int

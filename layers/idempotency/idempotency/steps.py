@@ -215,7 +215,7 @@ class StepStore:
     def seal(
         self, saga_id: str, names: Sequence[str], writes: Sequence[Action], at: datetime, *, lost: Sequence[str] = ()
     ) -> None:
-        """Seal these steps, so that they cannot be compensated, and write all `writes`, if every step stands.
+        """Seal these steps, so that they cannot be compensated, and write all `writes`, if every step is in effect.
 
         A stray compensation must not undo a saga that has succeeded. Sealing is idempotent. One DynamoDB call.
         lost: steps whose record has expired: there must still be none, and `writes` check their rows.

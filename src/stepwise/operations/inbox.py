@@ -74,7 +74,7 @@ def concerns(stack: Stack, name: str) -> Iterator[Concern]:
 
 
 def _orders(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Yield orders of which something still stands after a compensation gave up, or while it fails again and again.
+    """Yield orders with steps in effect after a compensation gave up, or while it fails repeatedly.
 
     Also orders that contradict their payments or reservations, as the sweeps find them.
     """
@@ -136,7 +136,7 @@ def _approvals(stack: Stack, _name: str) -> Iterator[Concern]:
 
 
 def _applications(stack: Stack, _name: str) -> Iterator[Concern]:
-    """Yield failed setups of accounts of which something still stands after a compensation gave up."""
+    """Yield failed account setups with steps in effect after a compensation gave up."""
     for one in recovery.failing(stack, ACCOUNT_SETUP):
         since = one.retrying.since.isoformat() if one.retrying else ""
         problem = f"{', '.join(one.standing)} not undone; setup {one.problem}"

@@ -171,7 +171,7 @@ def _left(sqs: Any, queue: QueueView, unmoved: int) -> int:
 
 
 def _invoke_again(stack: Stack, queue: QueueView) -> Redriven:
-    """Invoke the functions with the events that the messages hold, asynchronously; each has its own retries again."""
+    """Invoke the functions asynchronously with the events in the messages; each event is retried again as usual."""
     sqs, again, seen, left = stack.client("sqs"), 0, 0, []
     while seen < queue.waiting:
         received = sqs.receive_message(

@@ -126,7 +126,7 @@ def redrive(stack: Stack, saga_id: str, *, saga: Saga = ORDER_SAGA) -> None:
 
 
 def _may_go_on(state: SagaState, step: SagaStep) -> bool:
-    """True if the step has not happened or stands, and no record bars it."""
+    """True if the step has not run or is in effect, and no record bars it."""
     status, row = state.record_status(step), state.rows[step.name]
     return step.is_standing(row) if status == COMMITTED else status is None and row is None
 

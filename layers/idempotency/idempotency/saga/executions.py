@@ -49,7 +49,7 @@ class Ended(Protocol):
 
 
 class RecoveryEnded(IdempotencyError):
-    """An earlier recovery has ended, but something still stands. An operator must start it again."""
+    """An earlier recovery has ended, but steps are still in effect. An operator must start another one."""
 
 
 class ExecutionNotFound(IdempotencyError):

@@ -63,7 +63,7 @@ class SagaRow(Protocol):
         ...
 
     def save_failed(self, request: Any, at: datetime, standing: Collection[str]) -> Action:
-        """Insert the row of a saga that failed before its first step, so that what stands is listed."""
+        """Insert the row of a saga that failed before its first step, so that steps in effect are listed."""
         ...
 
     def save_unknown(self, saga_id: str, at: datetime, standing: Collection[str]) -> Action:
@@ -71,7 +71,7 @@ class SagaRow(Protocol):
         ...
 
     def list_standing(self, saga_id: str, status: str, at: datetime, standing: Collection[str]) -> Action:
-        """Note what stands. Leaves the row in the index. status: its status, unchanged."""
+        """Store the steps in effect. Leaves the row in the index. status: the row's status, unchanged."""
         ...
 
 
@@ -111,7 +111,7 @@ class Finalization:
         return finalized
 
     def _as_it_is_now(self, saga_id: str) -> SagaExecution | None:
-        """Read the execution again if only its last state was cut off: a redrive may have told of its success since.
+        """Read the execution again if only its last state was cut off: a redrive may have reported success since.
 
         A redrive of any other execution needs no look: it finds its next step barred. None: it has expired.
         """
@@ -207,7 +207,7 @@ class Finalization:
         self.steps.seal(saga_id, self.saga.step_names, writes, at, lost=[step.name for step in lost])
 
     def _undo(self, saga_id: str, document: Any, at: datetime, *, late: bool = False) -> Finalized:
-        """Bar what has not happened, note what stands, and start its recovery. document: None if it is not known."""
+        """Bar steps that never ran, store the steps in effect, and start the recovery. document: None if unknown."""
         request = self._request(document)
         for _ in range(_ROUNDS):
             state = self._read(saga_id, at)
@@ -266,7 +266,7 @@ class Finalization:
         return [self.row.list_standing(saga_id, status, at, standing)]
 
     def _hold(self, saga_id: str, document: Any, at: datetime, *, late: bool = False) -> Finalized:
-        """List what stands and bar nothing: an operator recovers it, backward or forward."""
+        """List the steps in effect without barring any: an operator recovers the saga, backward or forward."""
         state = self._read(saga_id, at)
         if state.compensated and not state.confirmed:
             # The operator chose to go backward, or a stray compensation has barred the way forward.

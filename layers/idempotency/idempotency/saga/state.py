@@ -100,7 +100,7 @@ class SagaState:
 
     def _stands(self, step: SagaStep) -> bool:
         record, row = self.record_status(step), self.rows[step.name]
-        # The row has the last word: if it says that the step is undone, nothing stands outside any more.
+        # The row is authoritative: if the step is undone, its external effect is undone, too.
         if row is not None and not step.is_standing(row):
             return False
         if step.outside and self._may_stand_outside(step, record):

@@ -52,7 +52,7 @@ class SagaStep:
         return {"Put": {"TableName": table, "Item": to_item(row), "ConditionExpression": condition}}
 
     def undo(self, table: str, saga_id: str, **more: Any) -> Action:
-        """Mark the step's row as undone, and note `more` on it. Fails unless the step stands."""
+        """Mark the step's row as undone, and store `more` on it. Fails unless the step is in effect."""
         check = self.stands(table, saga_id)["ConditionCheck"]
         sets = ", ".join(["#status = :undone", *(f"{name} = :{name}" for name in more)])
         values = to_item({f":{name}": value for name, value in {"undone": self.undone, **more}.items()})
@@ -73,13 +73,13 @@ class SagaStep:
         return self._by_status(table, saga_id, f"attribute_not_exists({self.key}) OR NOT ({self._in()})")
 
     def stands(self, table: str, saga_id: str, request: Any = None) -> Action:
-        """Check that the step's effect stands; with `request`, that it is the effect of this very request."""
+        """Check that the step is in effect; with `request`, that this request caused the effect."""
         facts = {} if request is None else self.facts(request)
         same = "".join(f" AND #{name} = :{name}" for name in facts)
         return self._by_status(table, saga_id, self._in() + same, facts)
 
     def is_standing(self, row: Item | None) -> bool:
-        """True if a row, in DynamoDB's own JSON, says that the step's effect stands."""
+        """True if a row, in DynamoDB JSON, shows that the step is in effect."""
         return row is not None and row["status"]["S"] in self.standing
 
     def is_of(self, row: Item, request: Any) -> bool:

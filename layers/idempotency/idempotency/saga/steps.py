@@ -72,7 +72,7 @@ class SagaSteps:
     def _due(self, step: Step) -> list[Action]:
         """Checks that T may run: the saga is not decided and, in an ordered saga, the parents of the step stand."""
         parents = self.saga.parents(self.saga.step(step.name)) if self.saga.ordered else ()
-        # A transaction allows one check of the first step's row; if the saga is undecided, the first step stands.
+        # A transaction allows one check of the first step's row; if the saga is undecided, the first step is in effect.
         stand = [parent.stands(self.table(parent), step.saga_id) for parent in parents if parent != self.saga.first]
         return [*self._undecided(step), *stand]
 

@@ -1,4 +1,4 @@
-"""The saga's own row, which is the row of its first step: whether the saga is decided, and what stands."""
+"""The saga's row, which is the row of its first step: whether the saga is decided, and the steps in effect."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from idempotency.dynamodb import Action
 from .definition import Saga
 
 # Key of a sparse index of this name: a row has this attribute, with its saga's id, until the saga is confirmed or
-# finalization has seen that nothing stands.
+# finalization has found no step in effect.
 UNSETTLED = "unsettled"
 # Names of the steps that stand although the saga has failed.
 STANDING = "standing"
@@ -35,7 +35,7 @@ class SagaTable:
         return self.insert(getattr(request, self.saga.id_field), self.row(request, at), self.saga.open, at)
 
     def save_failed(self, request: Any, at: datetime, standing: Collection[str]) -> Action:
-        """Insert the row of a saga that failed before its first step, so that what stands is listed."""
+        """Insert the row of a saga that failed before its first step, so that steps in effect are listed."""
         saga_id = getattr(request, self.saga.id_field)
         return self.insert(saga_id, self.row(request, at), self.saga.failed, at, standing)
 
@@ -77,7 +77,7 @@ class SagaTable:
         return self.update(saga_id, set_status, self.saga.undecided, at, {":status": {"S": self.saga.failed}})
 
     def list_standing(self, saga_id: str, status: str, at: datetime, standing: Collection[str]) -> Action:
-        """Note what stands of a failed saga. Leaves the row in the index. status: its status, unchanged."""
+        """Store the steps in effect of a failed saga, which stays in the index. status: the row's status, unchanged."""
         if not standing:
             return self.update(saga_id, f"SET updated_at = :at REMOVE {UNSETTLED}, {STANDING}", [status], at, {})
         expression = f"SET updated_at = :at, {UNSETTLED} = :saga_id, {STANDING} = :standing"
@@ -124,7 +124,7 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True)
 class UnsettledIndex:
-    """Index of the sagas that are not decided, or of which something stands.
+    """Index of undecided sagas and of failed sagas with steps in effect.
 
     Reading it costs nothing if there are none.
     """
@@ -133,7 +133,7 @@ class UnsettledIndex:
     table: str
 
     def before(self, time: datetime) -> Iterator[Unsettled]:
-        """Yield sagas whose row was created before this time, or of which something stands, in no order."""
+        """Yield sagas whose row was created before this time, or with steps in effect, in no order."""
         pages = self.client.get_paginator("scan").paginate(
             TableName=self.table,
             IndexName=UNSETTLED,

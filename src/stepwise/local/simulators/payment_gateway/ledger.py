@@ -62,7 +62,7 @@ class KeyInUse(Refusal):
 
 
 class KeyCanceled(Refusal):
-    """The key is canceled forever: no charge with it stands or will stand."""
+    """The key is canceled forever: no charge with it is or will be in effect."""
 
     code = "key_canceled"
 
@@ -209,7 +209,7 @@ class Ledger:
             return self._charges[key]
 
     def lookup(self, key: str) -> Charge | None:
-        """Return the state of a key, preferring the charge that stands; None if it is unknown."""
+        """Return the state of a key, preferring the charge in effect; None if the key is unknown."""
         with self._lock:
             known = self._known(key)
             if known and known.status == SUCCEEDED:
