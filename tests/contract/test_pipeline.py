@@ -1,4 +1,4 @@
-"""The pipeline: off by default, without keys, and with the permissions of what it runs."""
+"""The pipeline is off by default, uses no keys, and has only the permissions that its steps need."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def granted(document: dict[str, Any]) -> set[str]:
 
 
 def documented(document: str, heading: str) -> Iterator[str]:
-    """The actions in the tables below a heading, `service:Action`; one without a service has that before it."""
+    """Yield the actions in the tables below a heading; an action without a service has that of the one before it."""
     section = DOCUMENTS[document].partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     for row in re.findall(r"^\|.*\|$", section, re.MULTILINE):
         service = ""
@@ -52,7 +52,7 @@ def documented(document: str, heading: str) -> Iterator[str]:
                 yield f"{service}:{action}"
 
 
-def test_pipeline_is_off_until_somebody_switches_it_on() -> None:
+def test_pipeline_is_off_by_default() -> None:
     assert DEPLOY["jobs"]["dev"]["if"] == "vars.DEPLOYS == 'true'"
     assert DEPLOY["jobs"]["prod"]["needs"] == "dev"
 
@@ -64,7 +64,7 @@ def test_pipeline_deploys_known_stages() -> None:
     assert {stages()[name].stack_name for name in deployed} == {f"stepwise-{name}" for name in deployed}
 
 
-def test_stage_has_one_deployment_at_a_time_and_holds_no_other() -> None:
+def test_stage_has_one_deployment_at_a_time_and_blocks_no_other() -> None:
     concurrency = STAGE["jobs"]["deploy"]["concurrency"]
 
     assert concurrency == {"group": "deploy-${{ inputs.stage }}", "cancel-in-progress": False}
@@ -80,7 +80,7 @@ def test_workflows_hold_no_keys() -> None:
     ("subject", "decision"),
     [
         ("repo:us/shop:environment:dev", "Allow"),
-        # A repository that was created, renamed or transferred since 15 July 2026.
+        # For a repository created, renamed or transferred since 15 July 2026.
         ("repo:us@12/shop@345:environment:dev", "Allow"),
         ("repo:us@12/shop@345:environment:prod", "ImplicitDeny"),
         ("repo:us/shop:environment:prod", "ImplicitDeny"),
@@ -94,12 +94,12 @@ def test_only_jobs_of_the_environment_assume_the_role(subject: str, decision: st
     assert assumes(subject, "sts.amazonaws.com") == decision
 
 
-def test_tokens_for_others_assume_no_role() -> None:
+def test_tokens_for_another_audience_assume_no_role() -> None:
     assert assumes("repo:us/shop:environment:dev", "https://github.com/us") == "ImplicitDeny"
 
 
 def assumes(subject: str, audience: str) -> str:
-    """The decision of the role's trust policy on a token of GitHub."""
+    """Return the decision of the role's trust policy on a token from GitHub."""
     given = {"RootStackName": "stepwise-dev", "Repository": "us/shop", "OwnerId": "12", "RepositoryId": "345"}
     given |= {"Environment": "dev", "CallerPolicyArn": "", "ProviderArn": ""}
     role = Resolver.to(TEMPLATE, "us-east-1", "123456789012", "any", given).resources("AWS::IAM::Role")["PipelineRole"]
@@ -129,8 +129,8 @@ def test_failed_tests_deploy_the_last_good_commit() -> None:
     assert back["run"].endswith(deploy)
 
 
-def test_what_follows_the_deployment_has_credentials_of_its_own() -> None:
-    """Those of the first step may have expired by then: the role gives them for an hour."""
+def test_steps_after_the_deployment_renew_their_credentials() -> None:
+    """The first step's credentials last for an hour, so they may have expired by then."""
     deployed = STEPS.index(step("Deploy"))
     renewals = [one for one in STEPS if one.get("uses", "").startswith("aws-actions/configure-aws-credentials@")]
 
@@ -141,18 +141,18 @@ def test_what_follows_the_deployment_has_credentials_of_its_own() -> None:
         assert (renewal["if"], "run" in follows) == (follows["if"], True)
 
 
-def test_preflight_leaves_out_the_parts_of_the_variable() -> None:
+def test_preflight_skips_the_parts_in_the_variable() -> None:
     preflight = step("Check the template against the account")
 
     assert preflight["env"] == {"SKIP": "${{ vars.PREFLIGHT_SKIP }}"}
     assert preflight["run"].endswith('SKIP="$SKIP"')
 
 
-def test_pipeline_may_run_the_tests_and_no_more() -> None:
+def test_pipeline_has_only_the_permissions_of_the_tests() -> None:
     needed = {one for one in documented("deployed-tests", "What the runner may do") if not one.startswith("connect:")}
     (own,) = (one["PolicyDocument"] for one in ROLE["Policies"])
 
-    # Its other policy allows to describe the stack.
+    # The role's other policy allows DescribeStacks.
     assert granted(own) == needed - {"cloudformation:DescribeStacks"}
 
 

@@ -27,23 +27,23 @@ ROLE = load(ROOT / "deployment" / "role.yaml")
 REGION, ACCOUNT = "us-east-1", "123456789012"
 BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/boundary"
 PACKAGES = "packages-of-this-stack"
-# The longest name that the page allows. CloudFormation shortens it in other names.
+# The longest allowed stack name, which CloudFormation truncates in generated names.
 LONG = "stepwise-of-the-department-of-logistics1"
 SHORT_NAME = LONG[:23]
 STACKS = {"short": "stepwise-dev", "long": LONG}
 STACK = "AWS::CloudFormation::Stack"
 POLICIES = ("CodePolicy", "DataPolicy", "WatchPolicy")
-# Characters of a managed policy, without white space.
+# Maximum characters of a managed policy, not counting white space.
 MAX_CHARACTERS = 6_144
-# Grants on everything although IAM knows ARNs for the action: permissions.py has the reasons.
+# Actions granted on all resources, although IAM has ARNs for them; permissions.py has the reasons.
 BROAD = {"cloudwatch:DescribeAlarms"}
-# A secret, a key and an API, whose ARNs do not tell which stack's they are.
+# A secret, a key and an API, whose ARNs do not show their stack.
 TAGGED = (
     f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:PaymentKey-1A2B-Ab12Cd",
     f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1",
     f"arn:aws:apigateway:{REGION}::/apis/a1b2",
 )
-# CreateSecret refuses a name that exists.
+# CreateSecret rejects an existing name.
 HARMLESS = {
     "kms:DescribeKey",
     "kms:GetKeyPolicy",
@@ -68,7 +68,7 @@ def root() -> Template:
 
 @cache
 def needs(stack: str) -> frozenset[Permission]:
-    """The needs of a stack with this name: the long one has every option, the boundary included."""
+    """Return the permissions that a stack needs; the one with the long name has every option, with a boundary."""
     place = Place(REGION, ACCOUNT, f"arn:aws:iam::{ACCOUNT}:role/deploy-{stack}")
     return frozenset(
         need
@@ -79,7 +79,7 @@ def needs(stack: str) -> frozenset[Permission]:
 
 
 def resources(resolver: Resolver) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """The type, name and properties of every resource, nested stacks included."""
+    """Yield the type, name and properties of every resource, including nested stacks."""
     stack = resolver.pseudo["AWS::StackName"]
     for logical_id, properties in of_type(root(), STACK).items():
         yield STACK, names.generated(STACK, stack, logical_id), properties
@@ -100,7 +100,7 @@ def boundary(stack: str) -> dict[str, str]:
 
 @cache
 def statements(stack: str, *policies: str) -> list[dict[str, Any]]:
-    """The statements of these policies, by default of the role's."""
+    """Return the statements of policies, by default the role's."""
     given = {
         "RootStackName": stack,
         "PackagesBucket": PACKAGES,
@@ -112,7 +112,7 @@ def statements(stack: str, *policies: str) -> list[dict[str, Any]]:
 
 
 def grants(stack: str) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
-    """Each action on each resource of the role: the statement, the action, the resource's place, and a policy."""
+    """Yield each action on each resource of the role: the statement, the action, the resource's place, and a policy."""
     for one in statements(stack):
         for action in listed(one["Action"]):
             for place, resource in enumerate(listed(one["Resource"])):
@@ -121,7 +121,7 @@ def grants(stack: str) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
 
 @cache
 def used(stack: str) -> tuple[set[tuple[str, str | int]], set[Permission]]:
-    """The actions and the resources of statements that allow a need, and the needs that none allows."""
+    """Return the actions and resources of statements that allow a need, and the needs that no statement allows."""
     found, allowed = set[tuple[str, str | int]](), set[Permission]()
     by_action: dict[str, list[Permission]] = {}
     for need in needs(stack):
@@ -155,8 +155,8 @@ def test_role_has_no_unneeded_grants() -> None:
 
 @pytest.mark.parametrize("requested", [{}, {"aws:requesttag/stepwise-stack": STACKS["short"]}])
 @pytest.mark.parametrize("arn", TAGGED)
-def test_role_only_describes_what_has_the_tag_of_another_stack(arn: str, requested: dict[str, str]) -> None:
-    """So it takes the tag away in no first call, and changes nothing in a second one."""
+def test_role_only_describes_resources_with_the_tag_of_another_stack(arn: str, requested: dict[str, str]) -> None:
+    """Otherwise the role could remove the tag in one call and change the resource in the next."""
     policy = [parse_policy_document({"Statement": statements(STACKS["short"])})]
     seen = {"aws:resourcetag/stepwise-stack": "stepwise-prod", **requested}
     service = arn.split(":")[2]
@@ -175,7 +175,7 @@ def test_role_only_describes_what_has_the_tag_of_another_stack(arn: str, request
 
 
 @each_stack
-def test_role_may_change_neither_itself_nor_roles_of_others(stack: str) -> None:
+def test_role_may_change_neither_itself_nor_foreign_roles(stack: str) -> None:
     policy = [parse_policy_document({"Statement": statements(STACKS[stack])})]
     for role in (f"deploy-{STACKS[stack]}", "Admin"):
         for action in ("iam:PutRolePolicy", "iam:AttachRolePolicy", "iam:CreateRole", "iam:UpdateAssumeRolePolicy"):
@@ -191,7 +191,7 @@ def test_role_passes_roles_to_the_services_that_run_the_stack() -> None:
     } == {f"{service}.amazonaws.com" for service in ("cloudformation", "codedeploy", "lambda", "states")}
 
 
-def test_role_that_shifts_traffic_may_register_revisions() -> None:
+def test_role_may_register_revisions_to_shift_traffic() -> None:
     """AWS's schema of a deployment group lists both actions beside CreateDeployment; that of an alias does not."""
     beside = {one for one in handlers("AWS::CodeDeploy::DeploymentGroup")["create"] if one.endswith("Revision")}
     application = f"arn:aws:codedeploy:{REGION}:{ACCOUNT}:application:{LONG}-Ordering-1A2B-Application-1A2B"
@@ -202,8 +202,8 @@ def test_role_that_shifts_traffic_may_register_revisions() -> None:
         assert evaluate(context(Permission(action, application)), policy).decision == "Allow"
 
 
-def test_reading_a_mapping_depends_on_no_function() -> None:
-    """A mapping that has been deleted has none, and CloudFormation reads it until it is gone."""
+def test_reading_a_mapping_needs_no_function() -> None:
+    """CloudFormation reads a deleted mapping, which no longer has a function, until it is gone."""
     conditional = [one for one in statements(LONG) if "lambda:FunctionArn" in json.dumps(one.get("Condition", {}))]
 
     assert conditional
@@ -211,7 +211,7 @@ def test_reading_a_mapping_depends_on_no_function() -> None:
 
 
 @each_stack
-def test_no_pattern_matches_a_name_that_ends_with_the_stacks(stack: str) -> None:
+def test_no_pattern_matches_a_name_that_ends_with_the_stack_name(stack: str) -> None:
     patterns = [one for statement in statements(STACKS[stack]) for one in listed(statement["Resource"])]
 
     assert [one for one in patterns if re.search(rf"\*[^:/]*{STACKS[stack]}", one)] == []
@@ -225,8 +225,8 @@ def test_no_grant_is_wider_than_iam_allows() -> None:
                 assert not reference(action) or action in BROAD
 
 
-def test_caller_may_create_the_bucket_of_sam() -> None:
-    """The needs of the resources in SAM's own stack, which CloudFormation creates as the caller."""
+def test_caller_may_create_sams_bucket() -> None:
+    """CloudFormation creates the resources of SAM's stack with the caller's permissions."""
     created = {
         "AWS::S3::Bucket": ("PublicAccessBlockConfiguration", "BucketEncryption", "VersioningConfiguration", "Tags"),
         "AWS::S3::BucketPolicy": ("Bucket",),
@@ -249,7 +249,7 @@ def test_caller_may_do_what_the_preflight_needs() -> None:
 
 
 def test_caller_may_look_up_and_raise_quotas() -> None:
-    """The commands of the page that concern quotas."""
+    """The page has these commands for quotas."""
     page = (ROOT / "docs" / "deploy.md").read_text().partition("### Quotas\n")[2].partition("\n### ")[0]
     commands = set(re.findall(r"`aws ([a-z-]+) ([a-z-]+)", page))
     needed = {f"{service.replace('-', '')}:{name.title().replace('-', '')}" for service, name in commands}
@@ -259,7 +259,7 @@ def test_caller_may_look_up_and_raise_quotas() -> None:
 
 
 @pytest.mark.parametrize("policy", [*POLICIES, "CallerPolicy", "OperatorPolicy"])
-def test_policy_fits_into_iam(policy: str) -> None:
+def test_policy_fits_iams_limit(policy: str) -> None:
     document = {"Version": "2012-10-17", "Statement": statements(LONG, policy)}
 
     assert len(json.dumps(document, separators=(",", ":"))) <= MAX_CHARACTERS
@@ -269,14 +269,14 @@ def test_policy_fits_into_iam(policy: str) -> None:
     ("stack", "allowed"), [(LONG, True), ("deploys", True), ("deploy", False), ("deploy-deploy", False)]
 )
 def test_role_matches_no_pattern_of_its_stack(stack: str, allowed: bool) -> None:
-    """Otherwise it may change itself."""
+    """Otherwise, the role could change itself."""
     pattern = ROLE["Parameters"]["RootStackName"]["AllowedPattern"]
 
     assert bool(re.fullmatch(pattern, stack)) is allowed
     assert allowed is not f"deploy-{stack}".startswith(f"{stack}-")
 
 
-def test_name_of_the_role_fits_into_iam() -> None:
+def test_role_name_fits_iams_limit() -> None:
     name = Resolver.to(ROLE, REGION, ACCOUNT, "any", {"RootStackName": LONG}).name("DeploymentRole")
 
     assert len(name) <= 64

@@ -184,18 +184,18 @@ def test_ministack_still_ignores_the_resource_of_a_change_set(upstream: Account)
 
 
 def parameters_of_a_caller(account: Account, root: str) -> Any:
-    """Get parameters as somebody who may only get those below /mine."""
+    """Get parameters as a user who may only get those below /mine."""
     client = client_of_caller(account, "ssm", "ssm:GetParametersByPath", "arn:aws:ssm:*:*:parameter/mine/*")
     return client.get_parameters_by_path(Path=root)["Parameters"]
 
 
-def test_parameters_of_a_path_need_the_permission_on_it(ours: Account) -> None:
+def test_parameters_of_a_path_need_the_permission_on_that_path(ours: Account) -> None:
     assert parameters_of_a_caller(ours, "/mine/webhooks") == []
     with pytest.raises(ClientError, match="AccessDenied"):
         parameters_of_a_caller(ours, "/others/webhooks")
 
 
-def test_ministack_still_checks_parameters_of_a_path_on_no_resource(upstream: Account) -> None:
+def test_ministack_still_ignores_the_path_of_parameters(upstream: Account) -> None:
     # If this fails, remove parameters from point 3 of patches/deployment_role.py.
     with pytest.raises(ClientError, match="AccessDenied"):
         parameters_of_a_caller(upstream, "/mine/webhooks")

@@ -27,7 +27,7 @@ TEARDOWN = "make teardown STACK=stepwise-dev"
 # The local stack has neither Access Analyzer nor Service Quotas.
 NOT_THERE = "SKIP='roles quotas'"
 CALLER = "deployer"
-# Other sections of the page ask for these. What may not be read needs attention, and --check then fails.
+# Other sections of the page run these commands. What may not be read needs attention, and --check then fails.
 WATCHING = """
 ./stepwise attention --check --aws --stack stepwise-dev
 ./stepwise work list --aws --stack stepwise-dev

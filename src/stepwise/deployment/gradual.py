@@ -32,7 +32,7 @@ from .templates import FUNCTION, Template, dump, load, of_type
 ALIAS = "live"
 CANARY = "Canary10Percent10Minutes"
 AT_ONCE = "AtOnce"
-# The stacks whose functions CodeDeploy shifts, one after the other: those that take orders. The others move at once.
+# Stacks whose functions CodeDeploy shifts gradually, one stack after the other; all other functions switch at once.
 SHIFTED = ("Ordering",)
 # The parameter that tells a nested stack the root's name.
 ROOT_NAME = "RootStackName"
@@ -82,7 +82,7 @@ def gradual(
 def write(
     built: Path, release: str, shift: str = CANARY, *, shifted: Collection[str] = SHIFTED, leave: bool = False
 ) -> Path:
-    """Write copies with aliases beside the templates that `sam build` left. Returns the root's.
+    """Write copies of the built templates, with aliases, next to the originals. Returns the path of the root's copy.
 
     shifted: logical ids of the nested stacks whose functions CodeDeploy shifts.
     """
@@ -113,9 +113,9 @@ def _beside(file: Path) -> Path:
 
 
 def deepest_chain(root: Template, counted: Collection[str]) -> list[str]:
-    """Return the deepest chain of nested stacks that CloudFormation updates one after the other, first to last.
+    """Return the longest chain of nested stacks that CloudFormation updates one after the other, first to last.
 
-    counted: those whose number makes a chain long; the others are left out.
+    counted: the stacks that count towards the length; all others are omitted.
     """
     waits = {name: _sources(root["Resources"][name]) & set(nested(root)) for name in nested(root)}
 
@@ -128,7 +128,7 @@ def deepest_chain(root: Template, counted: Collection[str]) -> list[str]:
 
 
 def _sources(value: Any) -> set[str]:
-    """Return the resources that a part of a template refers to, or depends on."""
+    """Return the resources that a part of a template refers to or depends on."""
     match value:
         case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
             return {name}
@@ -142,7 +142,7 @@ def _sources(value: Any) -> set[str]:
 
 
 def minutes(shift: str) -> int:
-    """Return the duration of one of CodeDeploy's configurations, such as Linear10PercentEvery1Minute."""
+    """Return the minutes that a CodeDeploy configuration takes, such as Linear10PercentEvery1Minute."""
     if found := re.fullmatch(r"Canary\d+Percent(\d+)Minutes", shift):
         return int(found[1])
     if found := re.fullmatch(r"Linear(\d+)PercentEvery(\d+)Minutes?", shift):
@@ -167,7 +167,7 @@ def _preference(shift: str, alarms: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def _code_deploy_role(template: Template) -> dict[str, Any]:
-    """Return the role of CodeDeploy, with the boundary of the others. SAM would create one without."""
+    """Return CodeDeploy's role with the permissions boundary of the other roles, which SAM would omit."""
     trusted = {"Effect": "Allow", "Principal": {"Service": "codedeploy.amazonaws.com"}, "Action": "sts:AssumeRole"}
     policy = "arn:${AWS::Partition}:iam::aws:policy/service-role/AWSCodeDeployRoleForLambda"
     roles = of_type(template, "AWS::IAM::Role").values()
@@ -242,7 +242,7 @@ def deploy(
     file = write(built, release, shift, shifted=shifted, leave=leave)
     if shift != AT_ONCE:
         chain = deepest_chain(load(built), shifted)
-        sys.stdout.write(f"CodeDeploy shifts for {minutes(shift) * len(chain)} minutes: {', then '.join(chain)}\n")
+        sys.stdout.write(f"CodeDeploy takes {minutes(shift) * len(chain)} minutes to shift {', then '.join(chain)}\n")
         sys.stdout.flush()
     chosen = ["--parameter-overrides", *overrides(said)] if said else []
     return _sam("deploy", stage, "--template-file", str(file), *chosen)

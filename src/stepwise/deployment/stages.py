@@ -53,18 +53,18 @@ def deployed(cloudformation: Any, stack_name: str) -> Deployed | None:
 
 
 def stages() -> dict[str, Stage]:
-    """Return every stage on AWS, by its name. Raises ValueError if the role of one could reach another's resources."""
+    """Return all stages on AWS by name. Raises ValueError if the role of one could access another's resources."""
     configuration = tomllib.loads((ROOT / "samconfig.toml").read_text())
     tables = {name: body for name, body in configuration.items() if isinstance(body, dict)}
     found = {name: _stage(name, body) for name, body in tables.items() if "stack_name" in _parameters(body, "global")}
     for one, other in combinations((stage.stack_name for stage in found.values()), 2):
         if not apart(one, other):
-            raise ValueError(f"{one} and {other}: names of stacks in one account must differ as docs/deploy.md says")
+            raise ValueError(f"{one} and {other}: a role for one could access the other's resources: docs/deploy.md")
     return found
 
 
 def stage_of(stack_name: str) -> Stage:
-    """Return the stage with this stack, or one without parameters."""
+    """Return the stage of this stack, or a stage without parameters."""
     found = (stage for stage in stages().values() if stage.stack_name == stack_name)
     return next(found, Stage("", stack_name, None))
 

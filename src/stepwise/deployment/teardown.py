@@ -25,15 +25,15 @@ _PROTECTED = "its tables are protected: first deploy it with DeletionProtection=
 
 
 class Refused(Exception):
-    """Nothing was deleted; the message says why."""
+    """Nothing was deleted; the message has the reason."""
 
 
 def teardown(target: Target, confirm: Callable[[], str]) -> None:
     """Delete the stack, and then the tables, buckets, secrets and parameters that it retains.
 
     Continues a teardown that stopped halfway, even after the stack was deleted.
-    Raises Refused unless `confirm` returns the stack's name, or if tables are protected: then the stack is in use.
-    A first deployment that failed is not in use, even if it left protected tables.
+    Raises Refused unless `confirm` returns the stack's name, or if tables are protected, because the stack is then in
+    use. After a failed first deployment, the stack is not in use even if protected tables remain.
     """
     stack, name, cloudformation = target.deployed, target.stack_name, target.client("cloudformation")
     failed = stack is not None and stack.status in FAILED_CREATION
@@ -45,7 +45,7 @@ def teardown(target: Target, confirm: Callable[[], str]) -> None:
     tables = [physical_id for kind, physical_id in kept if kind == _TABLE]
     if stack is None and any(_is_protected(target, table) for table in tables):
         raise Refused(_PROTECTED)
-    Screen().print(*(physical_id for _, physical_id in kept), "Deletes these, with all data.", sep="\n")
+    Screen().print(*(physical_id for _, physical_id in kept), "These will be deleted with all data.", sep="\n")
     if confirm() != name:
         raise Refused("not confirmed")
     if failed:
@@ -60,7 +60,7 @@ def teardown(target: Target, confirm: Callable[[], str]) -> None:
 
 
 def _kept(cloudformation: Any, name: str, stack: Deployed | None) -> list[tuple[str, str]]:
-    """Return type and physical id of what has data: in the stack, or retained when it, or a part of it, was deleted."""
+    """Return types and physical ids of resources with data, in the stack or retained when it was (partly) deleted."""
     found = list[tuple[str, str]]()
     root = name if stack else _deleted(cloudformation, name)
     if stack:
@@ -71,14 +71,14 @@ def _kept(cloudformation: Any, name: str, stack: Deployed | None) -> list[tuple[
 
 
 def _deleted(cloudformation: Any, name: str) -> str | None:
-    """Return the id of the stack that had this name last, if CloudFormation knows it: it does for 90 days."""
+    """Return the id of the last stack with this name; None if CloudFormation, which keeps it for 90 days, has none."""
     pages = cloudformation.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
     found = [one for page in pages for one in page["StackSummaries"] if one["StackName"] == name]
     return max(found, key=itemgetter("CreationTime"))["StackId"] if found else None
 
 
 def _retained(cloudformation: Any, stack: str) -> Iterator[tuple[str, str]]:
-    """Yield type and physical id of what CloudFormation did not delete with its stack or nested stack."""
+    """Yield the types and physical ids of resources that CloudFormation retained when it deleted a stack."""
     nested = dict[str, None]()
     for page in cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack):
         for event in page["StackEvents"]:
@@ -149,7 +149,7 @@ def _delete_secret(target: Target, arn: str) -> None:
 
 
 def _parameters(target: Target) -> Iterator[str]:
-    """Yield the names of the addresses and secrets of webhooks."""
+    """Yield the names of the parameters with the addresses and secrets of webhooks."""
     pages = target.client("ssm").get_paginator("get_parameters_by_path")
     for page in pages.paginate(Path=f"/{target.stack_name}/webhooks", Recursive=True):
         yield from (one["Name"] for one in page["Parameters"])
@@ -171,7 +171,7 @@ _KINDS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command. Returns 1 if the stack was not deleted, or not everything."""
+    """Run the command. Exits with 1 if the stack was not deleted completely."""
     parser = argparse.ArgumentParser(prog="make teardown", description=__doc__)
     parser.add_argument("stack")
     stack = parser.parse_args(arguments).stack

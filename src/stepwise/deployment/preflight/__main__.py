@@ -21,7 +21,7 @@ PARTS = ("template", "name", "change-set", "protection", "machines", "roles", "q
 
 
 def preflight(target: Target, chosen: argparse.Namespace) -> list[Part]:
-    """Run every part that is not left out, even if others fail."""
+    """Run every part that is not skipped, even if others fail."""
     title, orders = f"Quotas, for {chosen.orders:g} orders a second", chosen.orders
     parts: Mapping[str, tuple[str, Callable[[], Iterator[Finding]]]] = {
         "template": ("Template", lambda: template.examine(target)),
@@ -48,7 +48,7 @@ def shown(part: Part) -> Table:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command. Returns 1 if a part failed, or could not run and was not left out; 0 otherwise."""
+    """Run the command. Returns 1 if a part failed or could not run; 0 otherwise."""
     parser = argparse.ArgumentParser(prog="make preflight", description=__doc__)
     parser.add_argument("stack", help="name of the stack, which need not exist")
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE")

@@ -20,7 +20,7 @@ from stepwise.deployment.translation import uploaded
 from .part import Finding, NotReached, Verdict
 from .target import Target
 
-# Where `sam deploy --resolve-s3` keeps its packages.
+# Stack with the bucket of `sam deploy --resolve-s3`.
 _SAM = "aws-sam-cli-managed-default"
 _HOLDS_DATA = {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret"}
 _TRY_WITHOUT = "if the templates are right, try without: SKIP=change-set"
@@ -30,7 +30,7 @@ _NOTHING_CHANGED = ("didn't contain changes", "No updates are to be performed")
 def examine(target: Target, bucket: str = "", *, make: bool = False) -> Iterator[Finding]:
     """Examine the changes.
 
-    bucket: for the templates. Holds one object each, temporarily. Default: SAM's. make: create that if it is missing.
+    bucket: holds the templates temporarily; by default, SAM's bucket. make: create SAM's bucket if it is missing.
     """
     bucket = bucket or _bucket(target, make)
     with ExitStack() as undone:
@@ -64,7 +64,7 @@ def _bucket(target: Target, make: bool) -> str:
 
 
 def _make_bucket(region: str) -> None:
-    """Let SAM create its stack: `sam package` does so before it looks at the template."""
+    """Let SAM create its stack, which `sam package` does before it reads the template."""
     with TemporaryDirectory() as folder:
         template = Path(folder, "template.json")
         template.write_text(
@@ -128,9 +128,9 @@ def _found(client: Any, change_set: str) -> Iterator[Finding]:
 
 
 def _failed(client: Any, change_set: str, stack: str = "") -> Iterator[Finding]:
-    """Yield why a change set failed. The root's says only that a nested one did, so theirs are read as well.
+    """Yield the reasons for a failed change set, also from nested ones, because the root's only names those.
 
-    stack: nested stack of the change set.
+    stack: the nested stack of the change set.
     """
     answer, *more = client.get_paginator("describe_change_set").paginate(ChangeSetName=change_set)
     reason = answer.get("StatusReason", answer["Status"])
@@ -140,7 +140,7 @@ def _failed(client: Any, change_set: str, stack: str = "") -> Iterator[Finding]:
         yield Finding(stack or "change set", Verdict.FAILED, reason if stack else f"{reason}\n{_TRY_WITHOUT}")
         changes = (change["ResourceChange"] for page in (answer, *more) for change in page.get("Changes", []))
         listed = {change["ChangeSetId"]: change["LogicalResourceId"] for change in changes if "ChangeSetId" in change}
-        # A change set that failed may list nothing.
+        # A failed change set may be empty.
         named = {one: one.split("/")[1] for one in re.findall(r"arn:\S+:changeSet/\S+", reason)}
         for below, name in (named | listed).items():
             yield from _failed(client, below, name)

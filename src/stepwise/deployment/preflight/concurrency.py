@@ -1,4 +1,4 @@
-"""Counts the invocations that the template can start at once, by its own limits."""
+"""Computes how many concurrent invocations the limits in the template allow."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ SHARDS = 4
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a target's template, each by name."""
+    """Concurrency limits in a target's template, by kind and name."""
 
     target: Target
 
@@ -24,7 +24,7 @@ class Limits:
         return self.target.resolver
 
     def kinds(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """Yield what starts invocations, and how many at once."""
+        """Yield each kind of source of invocations, with the maximum concurrency by name."""
         yield "requests of the HTTP API", self._requests()
         yield "batches, items and rows", dict(self._maps())
         yield "messages", self._mapped(":sqs:")
@@ -36,7 +36,7 @@ class Limits:
         return {name: int(one["DefaultRouteSettings"]["ThrottlingBurstLimit"]) for name, one in stages.items()}
 
     def _mapped(self, service: str) -> dict[str, int]:
-        """Count by function. Without a limit, the mapping of a queue runs 1,000 batches."""
+        """Count concurrent batches by function; the mapping of a queue without a limit runs 1,000."""
         found = {}
         for mapping in self.resolver.resources("AWS::Lambda::EventSourceMapping").values():
             if service in mapping["EventSourceArn"]:
@@ -51,9 +51,9 @@ class Limits:
         return {name: len(rule["Targets"]) for name, rule in rules.items() if "ScheduleExpression" in rule}
 
     def _maps(self) -> Iterator[tuple[str, int]]:
-        """Yield the iterations of each machine's Map whose functions run meanwhile: none that waits for a callback.
+        """Yield the concurrent invocations of each machine's Map; iterations that wait for a callback need none.
 
-        A Map without a limit belongs to one request, like the targets of a command, and is no load of its own.
+        A Map without a limit, such as over the targets of a command, belongs to a single request and adds no load.
         """
         for name, text in self.target.definitions():
             states = json.loads(text)["States"]
@@ -64,7 +64,7 @@ class Limits:
                     yield name, self._iterations(state, states) * max(map(self._at_once, called))
 
     def _iterations(self, state: Mapping[str, Any], states: Mapping[str, Any]) -> int:
-        """Read the limit of a Map, or of the function whose result has it."""
+        """Return the limit of a Map: a constant, or a variable of the function that returns it."""
         if "MaxConcurrency" in state:
             return int(state["MaxConcurrency"])
         function = self._called(states[state["MaxConcurrencyPath"].split(".")[1]])
@@ -77,7 +77,7 @@ class Limits:
         return self._by_arn[task["Parameters"]["FunctionName"]]
 
     def _at_once(self, function: str) -> int:
-        """Count a function, and those that it calls and waits for."""
+        """Count a function and the functions that it calls synchronously."""
         return 1 + sum(name.endswith("_FUNCTION") for name in self._variables(function))
 
     def _variables(self, function: str) -> Mapping[str, Any]:

@@ -15,15 +15,15 @@ from .target import Target
 # a margin for cold starts.
 TRANSITIONS = 8
 FUNCTION_SECONDS = 1.0
-# What AWS gives an established account.
+# Default of an established account.
 _CONCURRENCY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A needed quota. code: the code in Service Quotas. words: in the quota's name, if its code is unknown.
+    """A needed quota. code: the code in Service Quotas. words: words of the quota's name, if its code is unknown.
 
-    parts: what the need consists of. usual: the value to request, unless more is needed.
+    parts: a breakdown of the need. usual: the value to request, unless more is needed.
     """
 
     service: str
@@ -58,7 +58,7 @@ def needed(target: Target, orders: float) -> list[Quota]:
 
 
 def _concurrency(target: Target, orders: float) -> Quota:
-    """Add up what the template can start at once."""
+    """Add up the concurrent invocations of orders and of everything that the template limits."""
     kinds = [(kind, counts) for kind, counts in Limits(target).kinds() if counts]
     own = orders * FUNCTION_SECONDS
     parts = [f"{sum(counts.values())} {kind}: {_most(counts)}" for kind, counts in kinds]
@@ -73,7 +73,7 @@ def _concurrency(target: Target, orders: float) -> Quota:
 
 
 def _most(counts: Mapping[str, int]) -> str:
-    """List the largest three of the counts."""
+    """Format the three largest counts."""
     largest = sorted(counts, key=lambda name: (-counts[name], name))
     return ", ".join(
         [
@@ -93,7 +93,7 @@ def examine(target: Target, orders: float) -> Iterator[Finding]:
 
 
 def _compared(quota: Quota, found: Mapping[str, Any] | None) -> Finding:
-    """Compare a need with the account's quota; None if Service Quotas does not list it."""
+    """Compare a need with the account's quota, which is None if Service Quotas does not list it."""
     if found is None:
         detail = "\n".join((f"needed: {quota.needed:g}; Service Quotas does not list it", *quota.parts))
         return Finding(quota.what, Verdict.LOOK, detail)

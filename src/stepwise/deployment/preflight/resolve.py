@@ -25,7 +25,7 @@ _ARNS = {
     "AWS::SecretsManager::Secret": "secretsmanager:{region}:{account}:secret:{name}-Ab12Cd",
     "AWS::StepFunctions::StateMachine": "states:{region}:{account}:stateMachine:{name}",
 }
-# The property with the name of a resource, by type.
+# Property with the resource's name, by type.
 _NAMED = {
     "AWS::CloudWatch::Alarm": "AlarmName",
     "AWS::CloudWatch::Dashboard": "DashboardName",
@@ -154,7 +154,7 @@ class Resolver:
         return f"arn:{self.pseudo['AWS::Partition']}:{end}{stream}"
 
     def name(self, name: str) -> str:
-        """Return the name of a resource: the one that the template gives, or one like CloudFormation's."""
+        """Return a resource's name: the name in the template, or one like CloudFormation's."""
         body = self.template["Resources"][name]
         if body["Type"] == "AWS::Lambda::Alias":
             return f"{self.resolve(body['Properties']['FunctionName'])}:{body['Properties']['Name']}"
@@ -162,7 +162,7 @@ class Resolver:
             return str(self.resolve(given))
         if body["Type"] in names.LIMITS:
             return names.generated(body["Type"], self.pseudo["AWS::StackName"], name)
-        # A secret's name has no stack in it.
+        # A secret's name does not contain the stack name.
         stack = "" if body["Type"] == "AWS::SecretsManager::Secret" else f"{self.pseudo['AWS::StackName']}-"
         return f"{stack}{name}-1A2B3C4D5E6F"
 

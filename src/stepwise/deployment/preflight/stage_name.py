@@ -1,4 +1,4 @@
-"""Compares the stack's name with those of the account's other stacks: a pattern for one must not match the other."""
+"""Compares the stack's name with those of other stacks: a pattern for one stack must not match another."""
 
 from collections.abc import Iterator
 
@@ -9,20 +9,20 @@ from .target import Target
 
 
 def examine(target: Target) -> Iterator[Finding]:
-    """Examine the name. docs/deploy.md says how stacks are named."""
+    """Examine the name; docs/deploy.md has the rules."""
     name = target.stack_name
     if cut := sorted(kind for kind in LIMITS if not pattern(kind, name).endswith("-*")):
-        detail = f"long: CloudFormation cuts it in names of {len(cut)} types, such as {cut[0]}"
+        detail = f"long: CloudFormation truncates it in names of {len(cut)} types, such as {cut[0]}"
         yield Finding(name, Verdict.LOOK, f"{detail}. Pass its first 23 characters to role.yaml as ShortName")
     else:
         yield Finding(name, Verdict.OK, "every generated name begins with it")
     for other in _others(target):
         if not apart(name, other):
-            yield Finding(other, Verdict.LOOK, f"a role for {name} could reach its resources, or the reverse")
+            yield Finding(other, Verdict.LOOK, f"a role for {name} could access its resources, or vice versa")
 
 
 def _others(target: Target) -> Iterator[str]:
-    """Yield the names of the Region's other stacks, except nested ones and that of role.yaml."""
+    """Yield the names of the Region's other stacks, except nested ones and the stack of role.yaml."""
     for page in target.client("cloudformation").get_paginator("list_stacks").paginate():
         for one in page["StackSummaries"]:
             if "ParentId" not in one and one["StackStatus"] != "DELETE_COMPLETE":

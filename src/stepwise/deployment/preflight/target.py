@@ -37,7 +37,7 @@ class Target:
 
     @cached_property
     def session(self) -> boto3.Session:
-        """Create a session from the caller's AWS settings, but in the stage's Region, to which `sam deploy` deploys."""
+        """Create a session from the caller's AWS settings, but in the stage's Region, as `sam deploy` does."""
         if self.stage.region:
             return boto3.Session(region_name=self.stage.region)
         own = boto3.Session()

@@ -1,8 +1,8 @@
-"""Who deploys. MiniStack 1.5.33 ignores the role of a stack, and provisions whatever the caller may do.
+"""Enforces the deployment role: MiniStack 1.5.33 ignores a stack's role, and creates whatever a template asks for.
 
 1. A stack keeps its role (`RoleARN`), also for its nested stacks. The caller must be allowed to pass it.
-2. Each resource is created, updated and deleted only if IAM allows the role, or without one the caller, what
-   CloudFormation needs for that (`stepwise.local.permissions`). Otherwise it fails, with the reason that AWS gives.
+2. A resource is created, updated or deleted only if the role (the caller, if there is none) has the permissions that
+   CloudFormation needs (`stepwise.local.permissions`). Otherwise the operation fails with AWS's error message.
 3. A call that names a change set by its ARN alone is checked on the stack of that change set, and a call that gets
    parameters by their path on that path, as AWS does; MiniStack checks both on no resource.
 """
@@ -23,7 +23,7 @@ _PASSED = frozenset({("iam:PassedToService", "cloudformation.amazonaws.com")})
 
 
 class AccessDenied(Exception):
-    """The role lacks a permission; the message is the reason that AWS gives."""
+    """The role lacks a permission; the message is AWS's."""
 
 
 def apply() -> None:
