@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from stepwise.cli.options import region_of
 from stepwise.operations.stack import Stack, StackNotFound
 from tests.kit.belongings import RUN
 from tests.kit.removal import told
@@ -51,7 +52,7 @@ def chosen(name: str) -> Stack:
     """The stack of this name. Raises StackNotFound, also if the tests may not run on it."""
     if not name:
         raise StackNotFound("which stack? make test-aws STACK=stepwise")
-    stack = Stack.on_aws(name)
+    stack = Stack.on_aws(name, region_of(name))
     reason = unfit(stack)
     if reason:
         raise StackNotFound(f"the tests cannot run on stack {name}: {reason}")

@@ -72,8 +72,18 @@ def chosen_stack() -> "Stack":
     """Return the stack of --port, --aws and --stack. Raises StackNotFound."""
     port, name = hints.chosen.port, hints.chosen.stack_name
     if hints.chosen.aws:
-        return stack.Stack.on_aws(name)
+        return stack.Stack.on_aws(name, region_of(name))
     return stack.Stack.local(f"http://127.0.0.1:{port}", name, emulator.endpoints_beside(port))
+
+
+def region_of(name: str) -> str | None:
+    """Return the Region of a stack that is a stage in samconfig.toml. Raises StackNotFound if that is invalid."""
+    from stepwise.deployment.stages import stage_of
+
+    try:
+        return stage_of(name).region
+    except ValueError as error:
+        raise stack.StackNotFound(f"samconfig.toml: {error}") from error
 
 
 def running_emulator() -> "Emulator":

@@ -70,19 +70,13 @@ class Stack:
         return replace(cls._described(session, endpoint, name), services=services or {})
 
     @classmethod
-    def on_aws(cls, name: str) -> "Stack":
-        """Return a stack in the account of your AWS settings, and in their Region unless the stack is a stage.
+    def on_aws(cls, name: str, region: str | None = None) -> "Stack":
+        """Return a stack in the account of your AWS settings, and in their Region unless another is given.
 
         Raises StackNotFound.
         """
-        from stepwise.deployment.stages import stage_of
-
         from .session import Session
 
-        try:
-            region = stage_of(name).region
-        except ValueError as error:
-            raise StackNotFound(f"samconfig.toml: {error}") from error
         try:
             session = Session(region=region or os.environ.get("AWS_REGION"))
         except BotoCoreError as error:

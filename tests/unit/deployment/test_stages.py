@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stepwise.cli.options import region_of
 from stepwise.deployment.preflight.target import Target
 from stepwise.operations.stack import Stack, StackNotFound
 from tests.kit.project import ROOT
@@ -41,7 +42,7 @@ def test_commands_reach_the_region_of_the_stage(stack: str, given: str, monkeypa
     seen = list[str | None]()
     monkeypatch.setattr(Stack, "_described", lambda session, _endpoint, _name: seen.append(session.region_name))
 
-    Stack.on_aws(stack)
+    Stack.on_aws(stack, region_of(stack))
 
     assert seen == ["eu-central-1" if stack == STAGE else given or "us-west-2"]
 
@@ -50,7 +51,7 @@ def test_invalid_samconfig_is_reported(project: Path) -> None:
     (project / "samconfig.toml").write_text("[dev")
 
     with pytest.raises(StackNotFound, match=r"^samconfig\.toml: "):
-        Stack.on_aws(STAGE)
+        region_of(STAGE)
 
 
 @pytest.mark.parametrize(("stack", "options"), [(STAGE, "--region eu-central-1"), (OTHER, "")])
