@@ -63,7 +63,8 @@ EXPECTED: dict[str, Expected] = {
     "follow_imports_zip": Expected({"batchItemFailures": []}),
     "import_action_zip": Expected({"batchItemFailures": []}, given=created, leaves={status: "CREATED"}),
     "stop_import_zip": Expected({"import_id": _ID, "status": "CREATED"}, given=created, leaves={status: "CREATED"}),
-    "unzip": Expected({"items": [1, 2], "parallel": 10}, given=created, leaves={status: "PROCESSING"}),
+    # The files of a ZIP share ImportMaxConcurrency, which is 5 by default.
+    "unzip": Expected({"items": [1, 2], "parallel": 5}, given=created, leaves={status: "PROCESSING"}),
     "trigger_single_csv": Expected(None, given=unzipped, leaves={parent: _ID}),
     "finalize_zip_job": Expected(_FAILED, given=unzipped, leaves={status: "FAILED", parent: None}),
     "zip_ended": Expected(None, given=unzipped, leaves={status: "FAILED", parent: None}),
