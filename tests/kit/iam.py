@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from stepwise.local.permissions import LOG_DELIVERY
 from tests.kit.deployed_stack import ACCOUNT, REGION, Stack
 from tests.kit.machine import MACHINES
 from tests.kit.needs import NotKnown, Permission
@@ -21,16 +22,6 @@ _ON_ENCRYPTED_OBJECTS = {
     "s3:HeadObject": ["kms:Decrypt"],
     "s3:PutObject": ["kms:GenerateDataKey"],
 }
-LOG_DELIVERY = (
-    "logs:CreateLogDelivery",
-    "logs:DeleteLogDelivery",
-    "logs:DescribeLogGroups",
-    "logs:DescribeResourcePolicies",
-    "logs:GetLogDelivery",
-    "logs:ListLogDeliveries",
-    "logs:PutResourcePolicy",
-    "logs:UpdateLogDelivery",
-)
 
 
 def granted(role: str, stack: Stack) -> set[Permission]:

@@ -51,7 +51,7 @@ _ALL = "*"
 # CreateDeployment needs them as well: the schema of a deployment group has them, that of an alias does not.
 _REVISIONS = ("codedeploy:GetApplicationRevision", "codedeploy:RegisterApplicationRevision")
 _API_LOGS = "ops.apigateway.amazonaws.com"
-_LOG_DELIVERY = (
+LOG_DELIVERY = (
     "logs:CreateLogDelivery",
     "logs:DeleteLogDelivery",
     "logs:DescribeLogGroups",
@@ -135,7 +135,7 @@ _TYPES = {
     "AWS::ApiGatewayV2::Stage": _Type(
         _APIS,
         {"iam:*": f"arn:{{partition}}:iam::{{account}}:role/aws-service-role/{_API_LOGS}/AnyName"},
-        also={"AccessLogSettings": (*_LOG_DELIVERY, "iam:CreateServiceLinkedRole")},
+        also={"AccessLogSettings": (*LOG_DELIVERY, "iam:CreateServiceLinkedRole")},
     ),
     "AWS::CloudFormation::Stack": _Type(
         (_NESTED,),
