@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from stepwise.cli.order_views import path
 from stepwise.cli.views import moment
-from stepwise.operations import money
+from stepwise.operations import money, orders
 from stepwise.operations.causes import message_of
 from stepwise.operations.executions import execution
 from stepwise.operations.orders import view, watched
@@ -22,6 +22,7 @@ from stepwise.operations.stack import Stack
 from tests.kit.command_line import stepwise
 from tests.kit.project import ROOT
 from tests.unit.operations.test_recovery import NOW, ORDER, ORDER_ID, Desk
+from tests.unit.pauses import replace_sleep
 
 LONG_AGO = NOW - timedelta(days=2)
 TEXTS = {"errorMessage": "the gateway answered 503", "errorType": "GatewayUnavailable"}
@@ -180,7 +181,7 @@ def test_watch_ends_once_the_order_is_final(shop: Shop, monkeypatch: pytest.Monk
         shop.executions.put("saga", ORDER_ID, "FAILED", *running, error="GatewayUnavailable")
         shop.undo_order(ORDER)
 
-    monkeypatch.setattr("stepwise.operations.orders.time.sleep", later)
+    replace_sleep(monkeypatch, orders, by=later)
     ended = stepwise("show", ORDER_ID, "--watch")
 
     assert (ended.code, ended.out.splitlines()[0]) == (0, "… ProcessPayment GatewayUnavailable")

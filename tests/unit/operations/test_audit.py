@@ -26,6 +26,7 @@ from stepwise.operations.stack import Stack
 from tests.kit.orders import good_order
 from tests.unit import dynamodb
 from tests.unit.ordering.test_task import Context
+from tests.unit.pauses import replace_sleep
 
 NOW = datetime.now(UTC)
 SINCE = NOW - timedelta(days=8)
@@ -280,7 +281,7 @@ def test_throttled_reads_are_retried(shop: Shop, monkeypatch: pytest.MonkeyPatch
         return read(*args)
 
     monkeypatch.setattr(auditing, "read_rows", read_rows)
-    monkeypatch.setattr(auditing.time, "sleep", lambda _: None)
+    replace_sleep(monkeypatch, auditing)
     if raised:
         with pytest.raises(StoreUnavailable):
             shop.found()

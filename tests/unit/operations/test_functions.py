@@ -7,6 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from stepwise.operations import functions
+from tests.unit.pauses import replace_sleep
 
 
 class Lambda:
@@ -25,7 +26,7 @@ class Lambda:
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     made: list[float] = []
-    monkeypatch.setattr(functions.time, "sleep", made.append)
+    replace_sleep(monkeypatch, functions, by=made.append)
     return made
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from stepwise.operations import logs
 from stepwise.operations.stack import Stack
+from tests.unit.pauses import replace_sleep
 
 DAY = datetime.now(UTC) - timedelta(days=1)
 
@@ -65,7 +66,7 @@ def test_plain_text_and_earlier_lines_are_shown(stack: Stack) -> None:
 
 def test_following_yields_each_line_once(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     log(stack, "ProcessOrder", -5, line("o-1", "started"))
-    monkeypatch.setattr(logs.time, "sleep", lambda _: log(stack, "ProcessOrder", 1, line("o-1", "done")))
+    replace_sleep(monkeypatch, logs, by=lambda _: log(stack, "ProcessOrder", 1, line("o-1", "done")))
     seen = islice(logs.follow(stack, "stepwise", "o-1", DAY), 2)
 
     assert [[one.fields["message"] for one in lines] for lines in seen] == [["started"], ["done"]]

@@ -8,11 +8,12 @@ from idempotency import Contention
 from stepwise.operations import sharding, stock
 from stepwise.operations.sharding import InvalidStock, even
 from tests.unit.operations.test_stock import Store
+from tests.unit.pauses import replace_sleep
 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharding.time, "sleep", lambda _: None)
+    replace_sleep(monkeypatch, sharding)
 
 
 @pytest.fixture

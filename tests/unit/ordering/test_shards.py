@@ -14,14 +14,14 @@ from ordering.stock import Stock, sku_of, stock_key
 from runtime import backoff
 from stepwise.operations import sharding, stock
 from tests.unit.ordering.stocked import Stocked
+from tests.unit.pauses import replace_sleep
 
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses of functions and operator, recorded instead of waited for."""
     waited: list[float] = []
-    for module in (backoff, sharding):
-        monkeypatch.setattr(module.time, "sleep", waited.append)
+    replace_sleep(monkeypatch, backoff, sharding, by=waited.append)
     return waited
 
 

@@ -17,6 +17,7 @@ from tasks.table import TasksTable
 from tasks.types import Run
 from tests.kit.commands import START, error
 from tests.kit.tasks import LIMIT, TENANT, TIMEOUT, TaskWorld, Text
+from tests.unit.pauses import replace_sleep
 
 COMPLETED, FAILED, PARTLY = Status.COMPLETED, Status.FAILED, Status.COMPLETED_WITH_FAILURES
 
@@ -185,7 +186,7 @@ def test_finalization_checks_for_a_redrive_before_and_after_waiting(
     world: TaskWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(finalizing, "datetime", SimpleNamespace(now=lambda _: world.now))
-    monkeypatch.setattr(finalizing.time, "sleep", world.wait)
+    replace_sleep(monkeypatch, finalizing, by=world.wait)
     key = world.create("a", "b")
     _die(world, key, 2)
     asked: list[datetime] = []

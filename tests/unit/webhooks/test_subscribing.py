@@ -16,6 +16,7 @@ from idempotency.codec import to_value
 from runtime import backoff
 from tests.kit.webhooks import new_table
 from tests.unit.dynamodb import client
+from tests.unit.pauses import replace_sleep
 from webhooks.addresses import Receivers
 from webhooks.delivering import Deliveries
 from webhooks.endpoints import Endpoints, answered
@@ -149,7 +150,7 @@ CALLS: dict[str, Callable[[Subscribing], Any]] = {
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff.time, "sleep", lambda _: None)
+    replace_sleep(monkeypatch, backoff)
 
 
 @pytest.mark.parametrize("error", BUSY, ids=lambda error: type(error).__name__)
